@@ -11,14 +11,12 @@ import { defaultLimits } from "../src/http/exchange/index.ts";
 import { BacklogBudget } from "../src/engine/backlog.ts";
 import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { type Address, createTestGateway, exchangeHttp1, exchangeHttp2, type Field, type HttpRequest, openHttp1,
+  startGreenhouse, startOnLoopback, waterBedProcedure, within } from "../../testing/src/index.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";
-// oxfmt-ignore
-import { type Address, exchangeHttp1, exchangeHttp2, type Field, type HttpRequest, openHttp1, startOnLoopback
-} from "../../testing/src/http/index.ts";
-import { within } from "../../testing/src/deadline.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { openValidation } from "../src/validation/index.ts";
 import { startProxy } from "../../testing/src/gateway/proxy.ts";
@@ -28,7 +26,6 @@ import {
   type Script,
   startScriptedServer,
 } from "../../testing/src/gateway/scripted-http2-server.ts";
-import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 
 // A request or an action causes each gateway error identifier.
 

@@ -16,14 +16,9 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
 // oxfmt-ignore
-import { createByteReader, createCertificate, type Field, fieldValue, type HttpRequest, type HttpVersion,
-  listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, overHttp1, startOnLoopback
-} from "../../testing/src/http/index.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
-import { readOutcome } from "../../testing/src/gateway/outcome.ts";
-import { exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+import { createByteReader, createCertificate, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
+  type HttpVersion, listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, openUpload, overHttp1, readOutcome,
+  rpcRequest, startOnLoopback, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ndjson: Field = ["content-type", "application/x-ndjson"];

@@ -7,12 +7,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { rowsFor } from "../../testing/src/combinations.ts";
-import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../testing/src/http/exchange.ts";
-import { listenOnLoopback, startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
-import { exchange } from "../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { exchange, type Field, type HttpRequest, type HttpResponse, type HttpVersion, kitchenSinkOptions,
+  listenOnLoopback, rowsFor, startOnLoopback, within } from "../../testing/src/index.ts";
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 
 // Requests whose body a body parser has read before the mounted gateway gets them.

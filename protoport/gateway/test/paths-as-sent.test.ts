@@ -2,12 +2,9 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/mcp/index.ts";
-import { waysFor } from "../../testing/src/combinations.ts";
-import { type HttpRequest, listenOnLoopback } from "../../testing/src/http/index.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
-import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
-import { postMcp } from "../../testing/src/gateway/mcp.ts";
+// oxfmt-ignore
+import { createTestGateway, type EveryTransport, getReadingProcedure, type HttpRequest, listenOnLoopback,
+  openEveryTransport, postMcp, transportNames, waysFor } from "../../testing/src/index.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 

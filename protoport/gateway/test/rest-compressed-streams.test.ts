@@ -7,13 +7,9 @@ import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
 import { brotli, gzip, zstd } from "../src/protocols/compression/index.ts";
-import { collect } from "../../testing/src/collect.ts";
-import { fieldValue, type HttpRequest, type HttpVersion, openHttp1 } from "../../testing/src/http/index.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { reasonOf } from "../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import { openResponse } from "../../testing/src/gateway/streamed-response.ts";
-import { exchange } from "../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { collect, exchange, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf,
+  startGreenhouse, type TestGreenhouse, within } from "../../testing/src/index.ts";
 
 // What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
 // slow, as a custom coding may. Also tests invalid ends of compressed requests.

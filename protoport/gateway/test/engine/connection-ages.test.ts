@@ -6,10 +6,9 @@ import { inspect } from "node:util";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../src/engine/connection-ages.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { type Address, fieldValue, openHttp1, openHttp2 } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { type Address, createTestGateway, fieldValue, openHttp1, openHttp2, startGreenhouse, waterBedProcedure, within
+} from "../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

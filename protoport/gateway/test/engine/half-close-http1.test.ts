@@ -1,12 +1,9 @@
 import { createServer } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { createCertificate, encodeEnvelope, type Http1Connection, openHttp1, startGreenhouse, startOnLoopback,
+  type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 // An HTTP/1.1 client that closes its side after its request, as `nc -N` does, may still read, or be disconnected.
 // An interim response or a part of the response shows which. If neither can be sent for a while, the call is cancelled.

@@ -1,10 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createIssuedCertificate } from "../../../testing/src/http/certificate.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { createIssuedCertificate, dataFrame, encodeEnvelope, frameFlag, frameType, headersFrame, openFrames,
+  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 // A client that ends its side by FIN, or under TLS by close_notify, may still be reading, or be disconnected. Sending

@@ -3,17 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../src/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import {
-  acceptedSocket,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
-import { headerOfListBytes } from "../../../testing/src/http/header-list.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+// oxfmt-ignore
+import { acceptedSocket, type Field, fieldValue, headerOfListBytes, type HttpRequest, openHttp1, startGreenhouse,
+  startWatched, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -5,21 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { within } from "../../../testing/src/deadline.ts";
 // oxfmt-ignore
-import { dataFrame, emptyMessage, type Field, fieldValue, type Frame, frame, type FrameConnection, frameFlag, frameType,
-  grpcHeader, headerOfListBytes, headersFrame, openFrames, openHttp2, readHttp2Response, resetFrame, sendUnaryCall,
-  startOnLoopback } from "../../../testing/src/http/index.ts";
-import {
-  getReadingProcedure,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
+import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, frame, type FrameConnection, frameFlag,
+  frameType, getReadingProcedure, headerOfListBytes, headersFrame, http2Servers, openFrames, openHttp2,
+  readHttp2Response, resetFrame, startGreenhouse, startOnLoopback, startWatched, type TestGreenhouse, waterBedProcedure,
+  within } from "../../../testing/src/index.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
-import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -5,11 +5,10 @@ import { defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
-import { clientPreface, dataFrame, type Field, type Frame, frame, frameBytes, frameFlag, frameType, grpcHeader,
-  headerBlock, headersFrame, openFrames, startOnLoopback } from "../../../testing/src/http/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+import { clientPreface, createTestGateway, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes,
+  frameFlag, frameType, headerBlock, headersFrame, openFrames, startOnLoopback } from "../../../testing/src/index.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 

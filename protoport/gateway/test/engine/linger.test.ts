@@ -4,15 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, type Http1Connection, listenOnLoopback, openHttp1
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import {
-  nextEvent,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
+import { type Address, createCertificate, type Http1Connection, listenOnLoopback, nextEvent, openHttp1, startGreenhouse,
+  type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const restPath = "/beds/7:water";
 

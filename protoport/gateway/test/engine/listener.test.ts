@@ -7,15 +7,11 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/http/exchange/index.ts";
 import type { EndpointResponse, GatewayLoad } from "../../src/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 // oxfmt-ignore
-import { createByteReader, createCertificate, type Field, openFrames, openHttp1, overHttp1
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { createByteReader, createCertificate, createTestGateway, exchange, type Field, openFrames, openHttp1, overHttp1,
+  startGreenhouse, within } from "../../../testing/src/index.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];

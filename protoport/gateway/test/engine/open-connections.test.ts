@@ -2,11 +2,9 @@ import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ListenOptions } from "../../src/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 // oxfmt-ignore
-import { type Address, createByteReader, createCertificate, openFrames, openHttp1, openHttp2, openSocket, overHttp1
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { type Address, createByteReader, createCertificate, createTestGateway, openFrames, openHttp1, openHttp2,
+  openSocket, overHttp1, within } from "../../../testing/src/index.ts";
 import { whole } from "../../../testing/src/http2/http2-requests.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 

@@ -2,13 +2,10 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../testing/src/http/exchange.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
-import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
+// oxfmt-ignore
+import { type Address, dataFrame, encodeEnvelope, type Field, frameFlag, frameType, headersFrame, type Http2Server,
+  http2Servers, openFrames, openHttp1, rowsFor, startGreenhouse, type TestGreenhouse, waterBedProcedure
+} from "../../../testing/src/index.ts";
 
 // Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry
 // them, and they arrive after the header has decided everything about the call. So they are ignored, and never change a

@@ -3,10 +3,8 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { type Address, createByteReader, createCertificate, exchangeHttp1, type Http1Connection, openHttp2, overHttp1
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { type Address, createByteReader, createCertificate, exchangeHttp1, type Http1Connection, openHttp2, overHttp1,
+  startGreenhouse, type TestGreenhouse, within } from "../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

@@ -10,14 +10,10 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { decodeEnvelopes, encodeEnvelope, exchangeFetch, type Field, fieldValue, getReadingProcedure, type HttpRequest,
+  openFetch, openFetchUpload, readOutcome, reasonOf, rpcRequest, wireFormats, within
+} from "../../../testing/src/index.ts";
 import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 // Tests only what is specific to Fetch. The tables in protoport/gateway/test cover what all transports share, and also

@@ -3,19 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createMcp } from "../../src/mcp/index.ts";
 import { RunningCalls } from "../../src/mcp/running-calls.ts";
 // oxfmt-ignore
-import { type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import {
-  eventsOf,
-  initializedRequest,
-  initializedRevision,
-  postMcp,
-  statelessRequest,
-  toolNameOf,
-} from "../../../testing/src/gateway/mcp.ts";
-import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { eventsOf, exchange, type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion,
+  initializedRequest, initializedRevision, postMcp, startGreenhouse, statelessRequest, type TestGreenhouse, toolNameOf,
+  waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 // `notifications/cancelled` over HTTP, in the revisions with `initialize`. A client can cancel only its own calls.
 

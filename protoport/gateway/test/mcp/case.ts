@@ -1,12 +1,6 @@
-import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import {
-  initializedRevision,
-  postMcp,
-  statelessRequest,
-  statelessRevision,
-  toolNameOf,
-} from "../../../testing/src/gateway/mcp.ts";
+// oxfmt-ignore
+import { type Field, type HttpRequest, initializedRevision, postMcp, statelessRequest, statelessRevision, toolNameOf,
+  waterBedProcedure } from "../../../testing/src/index.ts";
 
 /** The gateway's `readMaxBytes`. */
 export const readMaxBytes = 512;

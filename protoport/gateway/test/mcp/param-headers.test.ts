@@ -1,11 +1,9 @@
 import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createMcp } from "../../src/mcp/index.ts";
-import { initializedRequest, statelessRequest } from "../../../testing/src/gateway/mcp.ts";
-import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { exchange, type Field, type HttpRequest, initializedRequest, startGreenhouse, statelessRequest, toolNameOf,
+  waterBedProcedure } from "../../../testing/src/index.ts";
 import { type DescribedMessage, pageOf, postTo, serveDescribed } from "./described-tools.ts";
 
 // The option paramHeaders: clients repeat request fields in the header, which must have the values of the body.

@@ -2,13 +2,9 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { fieldValue, type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import type { TestListenOptions } from "../../../testing/src/gateway/listen-for-tests.ts";
-import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { createTestGateway, fieldValue, type HttpVersion, KeptConnections, rowsFor, startGreenhouse, statelessRequest,
+  type TestGreenhouse, type TestListenOptions, waterBedProcedure } from "../../../testing/src/index.ts";
 import { calls } from "./call-cases.ts";
 import { call, raw, readMaxBytes, watered } from "./case.ts";
 import { headerCases, originCases } from "./header-cases.ts";

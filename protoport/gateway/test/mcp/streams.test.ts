@@ -2,13 +2,10 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { fieldValue, type HttpVersion, openHttp1 } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { eventsOf, initializedRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { createTestGateway, eventsOf, fieldValue, type HttpVersion, initializedRequest, KeptConnections, openHttp1,
+  reasonOf, startGreenhouse, type TestGreenhouse, toolNameOf, waterBedProcedure, within
+} from "../../../testing/src/index.ts";
 
 // A server stream as a tool sends progress notifications, then one result with all messages.
 

@@ -4,10 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+// oxfmt-ignore
+import { exchangeHttp1, KeptConnections, startGreenhouse, statelessRequest, type TestGreenhouse
+} from "../../../testing/src/index.ts";
 
 // Which RPCs are tools, how they are named and described, and what tools/list contains.
 

@@ -2,11 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { fieldValue, type HttpRequest, type HttpResponse, openHttp1 } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { eventsOf, initializedRequest, statelessRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { eventsOf, exchange, fieldValue, type HttpRequest, type HttpResponse, initializedRequest, openHttp1,
+  startGreenhouse, statelessRequest, toolNameOf, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 // Progress notifications while a unary call runs. The tests fire the timer.
 

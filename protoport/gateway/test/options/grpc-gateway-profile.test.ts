@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { exchangeHttp1, startKitchenSink, type TestGateway } from "../../../testing/src/index.ts";
 
 // What clients of grpc-gateway send that no single option's test covers.
 

@@ -2,13 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
+// oxfmt-ignore
+import { type EveryTransport, type Field, fieldValue, openEveryTransport, transportNames, waysFor
+} from "../../../testing/src/index.ts";
 
 /** A service that responds with the request header fields that the field `sensor` names. */
 const options: GatewayOptions = {

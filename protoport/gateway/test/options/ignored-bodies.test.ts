@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
-import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+// oxfmt-ignore
+import { type EveryTransport, type Field, kitchenSinkOptions, openEveryTransport, transportNames, waysFor
+} from "../../../testing/src/index.ts";
 
 describe("ignoreBodies", () => {
   let plain: EveryTransport;

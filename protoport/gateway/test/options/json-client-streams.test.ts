@@ -8,8 +8,7 @@ import { JsonValueReader } from "../../src/protocols/rest/json-value-reader.ts";
 import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";
 import { bindingOptionsOf } from "../../src/protocols/rest/rules/rest-options.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+import { openUpload, startGreenhouse } from "../../../testing/src/index.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 // oxfmt-ignore

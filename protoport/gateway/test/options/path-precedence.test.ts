@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
+import { type EveryTransport, type Field, openEveryTransport, transportNames } from "../../../testing/src/index.ts";
 
 // No compatibility option can change which order is deleted. The path determines it.
 

@@ -6,9 +6,8 @@ import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeFetch, type Field } from "../../../testing/src/http/index.ts";
+import { exchangeFetch, type Field, kitchenSinkOptions } from "../../../testing/src/index.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
-import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
 /** How a kitchen sink responds: with the message that its handler got, or with the error. */

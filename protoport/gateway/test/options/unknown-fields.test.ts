@@ -1,8 +1,7 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { exchangeHttp1, startGreenhouse, waterBedProcedure } from "../../../testing/src/index.ts";
 
 const registry = createRegistry(EmptySchema);
 

@@ -5,11 +5,9 @@ import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { wiresWithTools } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { encodeEnvelope, type Field, fieldValue, type HttpRequest, type HttpVersion, KeptConnections, startGreenhouse,
+  type TestGreenhouse, wiresWithTools } from "../../../testing/src/index.ts";
 
 // Each protocol's exact response in the same situations. Adding a protocol without its cases does not compile.
 

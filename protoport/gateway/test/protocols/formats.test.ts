@@ -5,12 +5,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { decodeBase64Parts } from "../../../testing/src/gateway/outcome.ts";
+// oxfmt-ignore
+import { decodeBase64Parts, decodeEnvelopes, encodeEnvelope, fieldValue, type HttpRequest, type HttpResponse,
+  type HttpVersion, KeptConnections, startGreenhouse, type TestGreenhouse } from "../../../testing/src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { fieldValue, type HttpRequest, type HttpResponse, type HttpVersion } from "../../../testing/src/http/index.ts";
 import type { Protocol } from "../../src/index.ts";
 import { type Codec, type Format, formats, proto } from "../../src/protocols/formats.ts";
 

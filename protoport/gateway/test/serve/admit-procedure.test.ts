@@ -4,23 +4,11 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { type Field, fieldValue, type HttpRequest, openHttp1 } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
-import {
-  getReadingProcedure as read,
-  startGreenhouse,
-  waterBedProcedure as water,
-} from "../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { encodeEnvelope, type EveryTransport, type Field, fieldValue, getReadingProcedure as read, type HttpRequest,
+  initializedRequest, openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, startGreenhouse, statelessRequest,
+  toolNameOf, transportNames, waterBedProcedure as water, wireFormats, within } from "../../../testing/src/index.ts";
 import { createJsonRpcGateway, jsonRpcPath } from "../../../testing/src/gateway/json-rpc.ts";
-import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';

@@ -2,18 +2,9 @@ import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion, openHttp1, openHttp2
-} from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import {
-  getReadingProcedure,
-  nextEvent,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpResponse,
+  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, startGreenhouse, type TestGreenhouse,
+  waterBedProcedure, wireFormats, within } from "../../../testing/src/index.ts";
 
 const subjectKey = createContextKey("nobody");
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";

@@ -2,9 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { errorOf } from "../../../testing/src/gateway/call-end.ts";
-import { callings, greenhouseClient, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { callings, errorOf, greenhouseClient, startGreenhouse, waysFor } from "../../../testing/src/index.ts";
 
 const noteKey = createContextKey("none");
 

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { type EveryTransport, type Field, fieldValue, type HttpRequest, type HttpResponse, openEveryTransport,
+  openHttp1, startGreenhouse, type TestGreenhouse, transportNames } from "../../../testing/src/index.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 
 // A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before

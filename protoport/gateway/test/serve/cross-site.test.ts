@@ -1,15 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorCodeOf, type GatewayOptions } from "../../src/index.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import {
-  type EveryTransport,
-  openEveryTransport,
-  transportNames,
-} from "../../../testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { authorityOf, type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { authorityOf, encodeEnvelope, type EveryTransport, type Field, type HttpRequest, openEveryTransport, rowsFor,
+  transportNames, waterBedProcedure } from "../../../testing/src/index.ts";
 
 // Which pages may send a POST without a preflight, over every HTTP server and engine.
 

@@ -4,22 +4,11 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit, Endpoint, GatewayOptions } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import {
-  acceptedSocket,
-  callings,
-  getReadingProcedure,
-  greenhouseClient,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { decodeBase64Parts, readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { wires, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
+// oxfmt-ignore
+import { acceptedSocket, callings, decodeBase64Parts, exchange, type Field, fieldValue, getReadingProcedure,
+  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, openHttp1, openHttp2,
+  readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires, within
+} from "../../../testing/src/index.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";

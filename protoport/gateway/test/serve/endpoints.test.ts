@@ -3,17 +3,9 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import {
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../testing/src/gateway/every-transport.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+// oxfmt-ignore
+import { type EveryTransport, type Field, fieldValue, kitchenSinkOptions, openEveryTransport, openUpload,
+  startGreenhouse, transportNames, waysFor, within } from "../../../testing/src/index.ts";
 
 // Endpoints with methods other than GET, such as a webhook that checks the signature of the sent bytes.
 

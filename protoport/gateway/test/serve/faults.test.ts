@@ -4,20 +4,12 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { dataFrame, emptyMessage, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
+  type HttpRequest, type HttpVersion, openFrames, readOutcome, rpcRequest, startGreenhouse, waterBedProcedure,
+  type WireFormat, wireFormats } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import {
-  emptyMessage,
-  exchange,
-  rpcRequest,
-  type WireFormat,
-  wireFormats,
-} from "../../../testing/src/gateway/wire-format.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];

@@ -3,11 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type AdmitRequest, type Endpoint, type GatewayOptions } from "../../src/index.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { openEveryTransport, transportNames } from "../../../testing/src/gateway/every-transport.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+// oxfmt-ignore
+import { exchangeHttp2, type Field, fieldValue, type HttpRequest, listenOnLoopback, openEveryTransport, rowsFor,
+  transportNames } from "../../../testing/src/index.ts";
 
 // Response header fields that HTTP forbids: the response is sent without the field, and the reason is reported.
 

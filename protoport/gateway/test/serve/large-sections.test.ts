@@ -1,12 +1,9 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
-import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
+// oxfmt-ignore
+import { emptyMessage, type Field, fieldValue, type HttpRequest, openEveryTransport, openHttp2, readHttp2Response,
+  readOutcome, rpcRequest, waitSomeTurns, wireFormats } from "../../../testing/src/index.ts";
 
 // Large header and trailer sections: nghttp2 closes the connection after it has sent or received a field of 64 KiB.
 

@@ -6,20 +6,11 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
 // oxfmt-ignore
-import { type Address, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp1, openHttp2,
-  readHttp2Response } from "../../../testing/src/http/index.ts";
-import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
-import {
-  getReadingProcedure,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { decodeBase64Parts, readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
+import { type Address, decodeBase64Parts, decodeEnvelopes, exchange, type Field, fieldValue, getReadingProcedure,
+  type Http2Server, http2Servers, type HttpRequest, type HttpResponse, openHttp1, openHttp2, readHttp2Response,
+  readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, type WireFormat, wireFormats, wires,
+  within } from "../../../testing/src/index.ts";
 
 // A message of exactly the limit is accepted, and a message of one byte more is refused.
 

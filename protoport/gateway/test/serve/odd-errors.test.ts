@@ -2,12 +2,9 @@ import { Code, ConnectError, createContextKey, createContextValues, type Interce
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, GatewayOptions } from "../../src/index.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { encodeMessage, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { encodeMessage, type HttpRequest, openEveryTransport, readOutcome, rpcRequest, transportNames,
+  waterBedProcedure, waysFor, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
 
 interface OddError {
   readonly name: string;

@@ -1,13 +1,10 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { emptyMessage, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { emptyMessage, encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEveryTransport, readOutcome,
+  rowsFor, rpcRequest, transportNames, waterBedProcedure, type WireFormat, wireFormats
+} from "../../../testing/src/index.ts";
 
 /** Invalid headers that applications in JavaScript return. */
 const odd = [

@@ -1,13 +1,10 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
-import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome, readWebTrailer } from "../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, type WireFormatName, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { decodeEnvelopes, encodeEnvelope, type Field, fieldValue, openEveryTransport, readOutcome, readWebTrailer,
+  rpcRequest, transportNames, waterBedProcedure, waysFor, type WireFormatName, wireFormats
+} from "../../../testing/src/index.ts";
 
 // Metadata with names that a protocol reserves cannot change a call's status.
 

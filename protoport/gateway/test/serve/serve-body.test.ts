@@ -1,19 +1,16 @@
 import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { type Field, fieldValue, type Http1Connection, type HttpRequest, type HttpVersion, KeptConnections, openHttp1,
+  reasonOf, startGreenhouse, type TestGreenhouse, type TestListenOptions, waterBedProcedure, within
+} from "../../../testing/src/index.ts";
 import {
   createJsonRpcGateway,
   maxJsonRpcBytes,
   jsonRpcErrors,
   jsonRpcPath,
 } from "../../../testing/src/gateway/json-rpc.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import type { TestListenOptions } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 // A protocol in which the body names the RPC. The credential is checked before the body is read, the scope after.
 

@@ -2,16 +2,11 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { errorOf, reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { callings, greenhouseClient, nextEvent, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
 // oxfmt-ignore
-import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, openHttp1, openHttp2
-} from "../../../testing/src/http/index.ts";
-import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
+import { callings, dataFrame, encodeEnvelope, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server,
+  http2Servers, nextEvent, openFrames, openHttp1, openHttp2, reasonOf, startGreenhouse, startWatched, waysFor, within
+} from "../../../testing/src/index.ts";
+import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1, startGreenhouse } from "../../../testing/src/index.ts";
 
 // The tests fire the heartbeat timer themselves. test/suites/crash waits for the interval of 15 s.
 

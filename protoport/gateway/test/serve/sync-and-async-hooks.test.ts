@@ -1,9 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../src/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
-import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { kitchenSinkOptions, openEveryTransport, transportNames, within } from "../../../testing/src/index.ts";
 
 // A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every
 // combination. An unhandled rejection would exit the process, and the request would never get a response.

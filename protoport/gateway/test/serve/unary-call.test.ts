@@ -3,20 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { errorOf, reasonOf } from "../../../testing/src/gateway/call-end.ts";
+// oxfmt-ignore
+import { callings, dataFrame, errorOf, exchange, frameFlag, getReadingProcedure, greenhouseClient, headersFrame,
+  openFrames, readOutcome, reasonOf, rpcRequest, startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf,
+  within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import {
-  callings,
-  getReadingProcedure,
-  greenhouseClient,
-  startGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { wiresOf, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 const noteKey = createContextKey("none");
 

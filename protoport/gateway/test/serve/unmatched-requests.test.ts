@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import {
-  getReadingProcedure,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
-import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpVersion,
+  startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/index.ts";
 
 // Shows which protocol responds, and how, to a wrong method (405), an unknown method (501) and a wrong content type
 // (415).

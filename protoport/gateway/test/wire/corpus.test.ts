@@ -1,12 +1,9 @@
 import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
-import { heldRows } from "../../../testing/src/gateway/test-gateway.ts";
-import { rowsFor } from "../../../testing/src/combinations.ts";
-import { exchangeFetch, canFetchSend } from "../../../testing/src/http/fetch.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../testing/src/http/http2-connection.ts";
-import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+// oxfmt-ignore
+import { canFetchSend, exchangeFetch, heldRows, type Http1Connection, type Http2Connection, kitchenSinkOptions,
+  openHttp1, openHttp2, rowsFor, startKitchenSink, type TestGateway } from "../../../testing/src/index.ts";
 
 /** The ways that `npm test` combines, because it sends every request over HTTP/2. */
 const repeatedWays = ["HTTP/1.1", "Fetch"];

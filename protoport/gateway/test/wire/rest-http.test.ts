@@ -9,12 +9,9 @@ import {
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
-import { waysFor } from "../../../testing/src/combinations.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+// oxfmt-ignore
+import { createTestGateway, exchangeFetch, type Field, type HttpRequest, type HttpResponse, type HttpVersion,
+  KeptConnections, startKitchenSink, type TestGateway, waysFor } from "../../../testing/src/index.ts";
 
 const shop = "https://shop.example";
 const healthCheck = "grpc.health.v1.Health.Check";

@@ -2,12 +2,10 @@ import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { createCertificate, type Field, fieldValue, openHttp1, openHttp2, readHttp2Response
-} from "../../../../testing/src/http/index.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { createCertificate, type Field, fieldValue, openHttp1, openHttp2, readHttp2Response, startGreenhouse,
+  type TestGreenhouse, within } from "../../../../testing/src/index.ts";
 import { serveWithHandler } from "../../../../testing/src/gateway/serve-with-handler.ts";
 import { createGateway } from "../../../src/index.ts";
-import { within } from "../../../../testing/src/deadline.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
-import { getReadingProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { exchangeFetch, fieldValue } from "../../../../testing/src/http/index.ts";
+import { exchangeFetch, fieldValue, getReadingProcedure } from "../../../../testing/src/index.ts";
 
 const { fetch } = createGateway({
   routes: (router) =>

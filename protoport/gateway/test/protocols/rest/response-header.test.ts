@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type EveryTransport,
-  openEveryTransport,
-  transportNames,
-} from "../../../../testing/src/gateway/every-transport.ts";
+// oxfmt-ignore
+import { type EveryTransport, fieldValue, type HttpRequest, openEveryTransport, transportNames
+} from "../../../../testing/src/index.ts";
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { toRestHeader } from "../../../src/protocols/rest/response-header.ts";
 
 describe("toRestHeader()", () => {

@@ -1,12 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { waysFor } from "../../../../testing/src/combinations.ts";
-import type { Field, HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
-import { transportNames, openEveryTransport } from "../../../../testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEveryTransport, rpcRequest,
+  transportNames, waterBedProcedure, waysFor, wireFormats } from "../../../../testing/src/index.ts";
 
 // A thrown error's metadata become header fields or trailers in the response, except fields that frame the response. A
 // handler may have copied such fields from another server's response.

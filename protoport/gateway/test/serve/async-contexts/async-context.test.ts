@@ -6,11 +6,8 @@ import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
 // oxfmt-ignore
-import { exchangeFetch, type HttpRequest, listenOnLoopback, openHttp1, openHttp2, startOnLoopback
-} from "../../../../testing/src/http/index.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { encodeMessage, exchange, exchangeFetch, type HttpRequest, listenOnLoopback, openHttp1, openHttp2, rpcRequest,
+  startGreenhouse, startOnLoopback, waterBedProcedure, wireFormats, within } from "../../../../testing/src/index.ts";
 
 // A handler finds the AsyncLocalStorage store for its own request, and never another's.
 

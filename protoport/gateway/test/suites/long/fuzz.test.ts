@@ -2,10 +2,9 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestBinding } from "../../../src/protocols/rest/rules/index.ts";
 import { KitchenSink, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
-import { startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/gateway/kitchen-sink.ts";
+// oxfmt-ignore
+import { type Http1Connection, type Http2Connection, type HttpRequest, type HttpResponse, openHttp1, openHttp2,
+  startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/index.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
 /** The kitchen sink's bindings, except those for the RPC that fails on request. */

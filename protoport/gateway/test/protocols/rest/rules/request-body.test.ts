@@ -6,8 +6,7 @@ import {
   type RestServiceOptions,
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { exchangeHttp2, startKitchenSink } from "../../../../../testing/src/index.ts";
 import {
   KitchenSink,
   NestedSchema,

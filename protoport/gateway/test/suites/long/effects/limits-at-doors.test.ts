@@ -6,15 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
-import { type Address, clientPreface, type Field, frame, frameBytes, frameType, headerBlock, type HttpRequest,
-  openHttp1, openHttp2, openSocket, readHttp2Response } from "../../../../../testing/src/http/index.ts";
-import {
-  type TransportName,
-  transportNames,
-  type EveryTransport,
-  openEveryTransport,
-} from "../../../../../testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { type Address, clientPreface, type EveryTransport, type Field, frame, frameBytes, frameType, headerBlock,
+  type HttpRequest, openEveryTransport, openHttp1, openHttp2, openSocket, readHttp2Response, type TransportName,
+  transportNames, waterBedProcedure } from "../../../../../testing/src/index.ts";
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in

@@ -1,12 +1,9 @@
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
 // oxfmt-ignore
-import { dataFrame, type Field, fieldValue, frameFlag, headersFrame, openFrames, openHttp1, openHttp2
-} from "../../../../../testing/src/http/index.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { createTestGateway, dataFrame, type Field, fieldValue, frameFlag, headersFrame, openFrames, openHttp1,
+  openHttp2, startGreenhouse, within } from "../../../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

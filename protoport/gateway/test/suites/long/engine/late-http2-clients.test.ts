@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "vitest";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, grpcHeader, headersFrame, openFrames,
-  sendUnaryCall } from "../../../../../testing/src/http/index.ts";
+import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, openFrames, startGreenhouse,
+  waterBedProcedure, within } from "../../../../../testing/src/index.ts";
+import { grpcHeader, sendUnaryCall } from "../../../../../testing/src/http/grpc-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 /** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */

@@ -4,19 +4,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../src/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
 // oxfmt-ignore
-import { type Address, dataFrame, type Field, frameFlag, frameType, grpcHeader, headersFrame, type HttpRequest,
-  openFrames, openHttp1, openHttp2 } from "../../../../../testing/src/http/index.ts";
+import { type Address, dataFrame, type Field, frameFlag, frameType, headersFrame, http2Servers, type HttpRequest,
+  openFrames, openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
+} from "../../../../../testing/src/index.ts";
+import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import {
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../../../testing/src/gateway/greenhouse.ts";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 import { leastOf } from "../../../../../testing/src/least-of.ts";
-import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 
 // Refused requests have bodies that are never read.
 

@@ -3,13 +3,12 @@ import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../../../src/fetch/entry.ts";
-import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+// oxfmt-ignore
+import { emptyMessage, exchangeFetch, getReadingProcedure, readOutcome, rpcRequest, wireFormats
+} from "../../../../../testing/src/index.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { validAccount } from "../../../../../testing/src/gateway/signup.ts";
-import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
-import { getReadingProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // The gateway over Fetch without node, bundled as for a browser, and run with only web globals.
 

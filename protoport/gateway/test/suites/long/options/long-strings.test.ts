@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { exchangeHttp1, startKitchenSink } from "../../../../../testing/src/index.ts";
 
 test("prettyJson does not change a string of ten megabytes", async () => {
   const fString = '"\n'.repeat(2_500_000);

@@ -6,21 +6,11 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import type { StreamCompression } from "../../../../src/protocols/index.ts";
 import { brotli } from "../../../../src/protocols/compression/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+// oxfmt-ignore
+import { callings, encodeEnvelope, exchangeHttp1, type Field, fieldValue, greenhouseClient, type HttpRequest, openHttp1,
+  readOutcome, reasonOf, rpcRequest, startGreenhouse, startWatched, waterBedProcedure, wireFormats, within
+} from "../../../../../testing/src/index.ts";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
-import {
-  callings,
-  greenhouseClient,
-  startGreenhouse,
-  waterBedProcedure,
-} from "../../../../../testing/src/gateway/greenhouse.ts";
-import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
-import { startWatched } from "../../../../../testing/src/gateway/watched-greenhouse.ts";
-import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 
 // The gateway does no more work for a call that has ended.
 

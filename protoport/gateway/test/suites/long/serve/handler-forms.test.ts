@@ -2,13 +2,9 @@ import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connect
 import { afterAll, describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { expectNoUnhandledRejections } from "../../../../../testing/src/callback-forms.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import {
-  callings,
-  greenhouseClient,
-  startGreenhouse,
-  type TestGreenhouse,
-} from "../../../../../testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { callings, greenhouseClient, startGreenhouse, type TestGreenhouse, within
+} from "../../../../../testing/src/index.ts";
 
 // Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
 // method kind, with and without interceptors, which use different code paths in the gateway.

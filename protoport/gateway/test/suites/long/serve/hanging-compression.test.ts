@@ -2,16 +2,9 @@ import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import type { Field, Upload } from "../../../../../testing/src/http/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import {
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../../../testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
-import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { emptyMessage, type Field, openUpload, readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse,
+  type Upload, waterBedProcedure, wireFormats, within } from "../../../../../testing/src/index.ts";
 
 // The embedding program has a compression whose promise never settles.
 

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../../src/serve/faults.ts";
 import type { Failure } from "../../../../src/http/problems.ts";
-import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+import { waterBedProcedure, wireFormats } from "../../../../../testing/src/index.ts";
 import { runProgram } from "../../../../../testing/src/process/child-program.ts";
 
 // The output on standard error without `onFault`.

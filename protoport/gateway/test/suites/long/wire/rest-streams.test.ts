@@ -9,15 +9,10 @@ import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../../../src/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpResponse, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { openResponse, TextCollector } from "../../../../../testing/src/gateway/streamed-response.ts";
-import { exchange } from "../../../../../testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../../../../testing/src/gateway/rest-ways.ts";
+// oxfmt-ignore
+import { exchange, exchangeFetch, fieldValue, type HttpRequest, type HttpResponse, onFirstWay, openHttp1, openResponse,
+  reasonOf, restWays, startGreenhouse, type TestGreenhouse, TextCollector, within
+} from "../../../../../testing/src/index.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [

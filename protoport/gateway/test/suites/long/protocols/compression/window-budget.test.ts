@@ -3,10 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Reading } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { waitLimitMs, within } from "../../../../../../testing/src/deadline.ts";
-import type { Field, HttpResponse, Upload } from "../../../../../../testing/src/http/index.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../../../testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../../../../../testing/src/gateway/rest-upload.ts";
+// oxfmt-ignore
+import { type Field, type HttpResponse, openUpload, startGreenhouse, type TestGreenhouse, type Upload, waitLimitMs,
+  within } from "../../../../../../testing/src/index.ts";
 
 // The windows of all bodies that are being decoded share 256 MiB: 32 windows of 8 MiB in zstd, or 16 windows of 16 MiB
 // in br.
