@@ -21,8 +21,7 @@ import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { readPlants, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
 // A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
-// connection. docs/reference/postgresql.md lists the settings that could affect the store's guarantees, and names these
-// tests.
+// connection. docs/reference/postgresql.md lists the settings that could affect the store's guarantees.
 
 const server = await startPostgresOfFile();
 

@@ -1,76 +1,63 @@
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { leftOnConnections } from "../../../../support/plants/left-on-connections.ts";
 import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../../../../protoport/testing/src/source-files.ts";
 
-const page = join(projectFolder, "docs/reference/postgresql.md");
-const text = readFileSync(page, "utf8");
-const chapter = text.slice(text.indexOf("## Settings of a session"), text.indexOf("## Faults"));
+// docs/reference/postgresql.md lists the settings of a session that could affect the store's guarantees. Those that
+// leftOnConnections changes have a test behind PgBouncer, in the suite `crash`.
 
-/** The table's rows, with the names in the first column, and the tests in the last one. */
-const rows = [...chapter.matchAll(/^\| (.*) \| .* \| (.*) \|$/gm)].slice(1).map(([, names = "", held = ""]) => ({
-  names: names.split(", ").map((name) => name.replaceAll("`", "")),
-  heldBy: [...held.matchAll(/\[([\w-]+)\]/g)].map(([, label]) => label ?? ""),
-}));
-const documented = rows.flatMap(({ names }) => names);
+const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
+const page = read("docs/reference/postgresql.md");
+const chapter = page.slice(page.indexOf("## Settings of a session"), page.indexOf("## Faults"));
 
-const links = new Map(
-  [...chapter.matchAll(/^\[([\w-]+)\]: (\S+)$/gm)].map(([, label = "", path = ""]) => [
-    label,
-    readFileSync(join(dirname(page), path), "utf8"),
-  ]),
-);
-const neighbors = "neighbors";
-
-/** Settings that must be in the table. */
+/** The settings with tests on a single session, and kinds of state with tests of qualified names. */
 // oxfmt-ignore
-const demanded = [
-  "client_min_messages", "DateStyle", "default_transaction_isolation", "default_transaction_read_only", "role",
-  "row_security", "search_path", "session_replication_role", "standard_conforming_strings", "synchronous_commit",
-  "TimeZone",
-];
+const onSessions = {
+  "session-settings.test.ts": [
+    "synchronous_commit", "client_min_messages", "session_replication_role", "role", "default_transaction_read_only",
+    "row_security", "default_transaction_isolation", "DateStyle", "IntervalStyle", "TimeZone",
+    "standard_conforming_strings", "array_nulls", "extra_float_digits", "quote_all_identifiers",
+    "transform_null_equals", "lock_timeout", "statement_timeout",
+  ],
+  "schema/store-schema.test.ts": ["search_path", "temporary tables"],
+};
+const behindPoolers = leftOnConnections.flatMap(({ settings }) => settings);
+const tested = new Set([...Object.values(onSessions).flat(), ...behindPoolers]);
 
-describe("the table of session settings in docs/reference/postgresql.md", () => {
-  test("lists every setting that affects a guarantee", () => {
-    expect(documented).toEqual(expect.arrayContaining(demanded));
+describe("the settings of a session in docs/reference/postgresql.md", () => {
+  test("are those with tests", () => {
+    const documented = [...chapter.matchAll(/`([a-z_]+)`/gi)].map(([, name = ""]) => name);
+    const settings = [...tested].filter((name) => name !== "temporary tables" && name !== "cursors");
+    expect(new Set(documented)).toEqual(new Set([...settings, "Unavailable", "pg_catalog"]));
+    expect(chapter).toContain("temporary tables, cursors");
   });
 
-  test("lists every setting that the source pins or resets", () => {
-    const folder = join(projectFolder, "src/stores/postgres");
-    const source = sourceFiles(folder)
-      .map((name) => readFileSync(join(folder, name), "utf8"))
+  test("include every setting that the source pins or resets", () => {
+    const folder = "src/stores/postgres";
+    const source = sourceFiles(join(projectFolder, folder))
+      .map((name) => read(join(folder, name)))
       .join("\n");
     const pinned = [...source.matchAll(/set_config\('([a-z_]+)'|RESET ([a-z_]+)/gi)].map(([, set, reset]) =>
       (set ?? reset ?? "").toLowerCase(),
     );
     expect(new Set(pinned).size).toBeGreaterThan(4);
-    expect(documented).toEqual(expect.arrayContaining([...new Set(pinned)]));
+    expect([...tested]).toEqual(expect.arrayContaining([...new Set(pinned)]));
   });
 
-  test.each(rows)("links the tests of $names in its last column", ({ names, heldBy }) => {
-    expect(heldBy).not.toEqual([]);
-    for (const label of heldBy) {
-      if (label !== neighbors)
-        for (const name of names) expect(links.get(label)).toMatch(new RegExp(wordsOf(name), "i"));
-      else expect(leftOnConnections.flatMap(({ settings }) => settings)).toEqual(expect.arrayContaining(names));
-    }
-  });
-
-  test("lists all settings that the tests change on pooler connections", () => {
-    const held = rows.filter(({ heldBy }) => heldBy.includes(neighbors)).flatMap(({ names }) => names);
-    expect(new Set(leftOnConnections.flatMap(({ settings }) => settings))).toEqual(new Set(held));
-    expect(links.get(neighbors)).toContain("leftOnConnections");
+  test.each(Object.entries(onSessions))("are changed in %s", (file, names) => {
+    const text = read(join("test/suites/long/stores/postgres", file));
+    for (const name of names) expect(text).toMatch(new RegExp(sqlOf(name), "i"));
   });
 
   test.each(leftOnConnections)('the test change "$name" sets $settings in its SQL', ({ settings, sql }) => {
-    for (const name of settings) expect(sql).toMatch(new RegExp(wordsOf(name), "i"));
+    for (const name of settings) expect(sql).toMatch(new RegExp(sqlOf(name), "i"));
   });
 });
 
 /** Returns the SQL to search for: a setting's name, or the statement that creates another kind of state. */
-function wordsOf(name: string): string {
+function sqlOf(name: string): string {
   const made: Readonly<Record<string, string>> = { "temporary tables": "TEMP TABLE", cursors: "DECLARE" };
   return made[name] ?? `\\b(?:SET|-c)\\s*${name}\\b|${name} ?=`;
 }
