@@ -77,9 +77,6 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     before: token, after: deleteOverTransport, prints: ["deleted"] },
   { page: "protoport/docs/how-to/clients.md", start: "import { createGrpcTransport, createUpstream }", before: token,
     after: deleteOverTransport, prints: ["deleted"] },
-  { page: "protoport/docs/how-to/clients.md",
-    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport', before: token,
-    after: 'console.log("deleted");', prints: ["deleted"] },
   {
     page: "protoport/docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "grpc-gateway"',
