@@ -48,7 +48,6 @@ await app.ready();
 announce(app.server);`,
   },
   NestJS: nest,
-  "NestJS on Fastify": nest,
   "NestJS with the plugin for Fastify": {
     ...nest,
     before: `${nest.before}
