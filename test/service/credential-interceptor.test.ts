@@ -1,6 +1,8 @@
 import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { createGateway } from "@protoport/gateway";
 import { Readiness } from "@protoport/gateway/health";
+import { createMcp } from "@protoport/gateway/mcp";
 import type { TokenVerifier } from "@protoport/auth";
 import { silentLog } from "@protoport/telemetry/logs";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
@@ -8,8 +10,8 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import { type DeleteCall, createPlantGatewayOptions } from "../../src/service/index.ts";
 import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { createJsonRpcGateway, jsonRpcPath } from "../../protoport/testing/src/gateway/json-rpc.ts";
 import { listenForTests } from "../../protoport/testing/src/gateway/listen-for-tests.ts";
+import { statelessRequest, toolNameOf } from "../../protoport/testing/src/gateway/mcp.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 
@@ -73,52 +75,48 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
   expect([...plants]).toEqual([1n]);
 });
 
-// In JSON-RPC, the body names the RPC.
+// In MCP, the body names the RPC.
 // oxfmt-ignore
-const jsonRpcCalls = [
-  { name: "deletes the plant when the token has the scope", token: tokens.good,
-    want: { httpStatus: 200, response: { id: 7, result: {} }, remaining: [] } },
-  { name: "is refused when the token lacks the scope", token: tokens.narrow,
-    want: { httpStatus: 200, response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
-      remaining: [1n] } },
-  { name: "is refused before its body is read when the token is unknown", token: tokens.unknown,
-    want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, remaining: [1n] },
-    guards: ["both", "admit"] },
+const toolCalls = [
+  { name: "deletes the plant when the token has the scope", token: tokens.good, httpStatus: 200,
+    response: { id: 1, result: { structuredContent: {} } }, remaining: [] },
+  { name: "is refused when the token lacks the scope", token: tokens.narrow, httpStatus: 403,
+    response: { id: 1, error: { message: "the token lacks the scope plants:delete" } }, remaining: [1n] },
+  { name: "is refused before its body is read when the token is unknown", token: tokens.unknown, httpStatus: 401,
+    response: { error: { message: "the token is not valid" } }, remaining: [1n], guards: ["both", "admit"] },
 ];
 
-const guarded = jsonRpcCalls.flatMap(({ guards = ["both", "admit", "interceptors"], ...row }) =>
+const guarded = toolCalls.flatMap(({ guards = ["both", "admit", "interceptors"], ...row }) =>
   guards.map((guard) => ({ ...row, guard })),
 );
 
-test.each(guarded)("a JSON-RPC call $name (checked by $guard)", async ({ token, want, guard }) => {
-  const plants = new Set([1n]);
-  const store = openMemoryStore(plants);
-  const { admit, interceptors, ...options } = createPlantGatewayOptions({
-    store,
-    verifier: testVerifier,
-    readiness: new Readiness({}),
-    log: silentLog,
-  });
-  const gateway = createJsonRpcGateway({
-    ...options,
-    ...(guard !== "interceptors" && { admit }),
-    ...(guard !== "admit" && { interceptors }),
-  });
-  await using listening = await listenForTests(gateway);
-  const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
-  const response = await exchangeHttp1(listening.address, {
-    httpMethod: "POST",
-    path: jsonRpcPath,
-    header: [
-      ["content-type", "application/json"],
-      ["authorization", `Bearer ${token}`],
-    ],
-    body: Buffer.from(JSON.stringify(call)),
-  });
-  expect(response.httpStatus).toBe(want.httpStatus);
-  expect(JSON.parse(String(response.body))).toMatchObject(want.response);
-  expect([...plants]).toEqual(want.remaining);
-});
+test.each(guarded)(
+  "a tool call $name (checked by $guard)",
+  async ({ token, guard, remaining, httpStatus, response: wanted }) => {
+    const plants = new Set([1n]);
+    const store = openMemoryStore(plants);
+    const { admit, interceptors, ...options } = createPlantGatewayOptions({
+      store,
+      verifier: testVerifier,
+      readiness: new Readiness({}),
+      log: silentLog,
+    });
+    const gateway = createGateway({
+      ...options,
+      mcp: createMcp({ tools: ["plantstore.v1.PlantService.DeletePlant"] }),
+      ...(guard !== "interceptors" && { admit }),
+      ...(guard !== "admit" && { interceptors }),
+    });
+    await using listening = await listenForTests(gateway);
+    const tool = toolNameOf("/plantstore.v1.PlantService/DeletePlant");
+    const params = { name: tool, arguments: { id: "1" } };
+    const header = [["authorization", `Bearer ${token}`]] as const;
+    const response = await exchangeHttp1(listening.address, statelessRequest("tools/call", params, header));
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(JSON.parse(String(response.body))).toMatchObject(wanted);
+    expect([...plants]).toEqual(remaining);
+  },
+);
 
 test("the error interceptor hides a verifier's error, and logs it once", async () => {
   const { log, lines } = openLogLines("info");

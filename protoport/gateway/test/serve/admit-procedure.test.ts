@@ -8,7 +8,6 @@ import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/
 import { encodeEnvelope, type EveryTransport, type Field, fieldValue, getReadingProcedure as read, type HttpRequest,
   initializedRequest, openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, startGreenhouse, statelessRequest,
   toolNameOf, transportNames, waterBedProcedure as water, wireFormats, within } from "../../../testing/src/index.ts";
-import { createJsonRpcGateway, jsonRpcPath } from "../../../testing/src/gateway/json-rpc.ts";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';
@@ -186,13 +185,10 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
 describe("a call that admit checks", () => {
   const call = Buffer.from('{"bed":"7"}');
   const inPath = post("/beds/7:water", "application/json", call);
-  const params = { bed: "7" };
-  const jsonRpc = JSON.stringify({ jsonrpc: "2.0", id: 7, method: water.slice(1), params });
-  const inBody = post(jsonRpcPath, "application/json", Buffer.from(jsonRpc));
 
   test.each([
     { name: "the procedure in its path", request: inPath },
-    { name: "the procedure in its body", request: inBody },
+    { name: "the procedure in its body", request: callTool(water, { bed: "7" }) },
     // Without the disconnect, the response would be 405.
     { name: "a wrong HTTP method", request: { ...inPath, httpMethod: "PUT", path: water } },
   ])("with $name does not reach its handler after a disconnect", async ({ request }) => {
@@ -209,9 +205,7 @@ describe("a call that admit checks", () => {
           return {};
         },
       },
-      { admit },
-      {},
-      createJsonRpcGateway,
+      { admit, mcp: createMcp({ tools: ["greenhouse.v1.*"] }) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.request(request);
