@@ -329,21 +329,26 @@ test.each([
   await expect(proxy.reconfigure({ ...options, ...ignored })).rejects.toMatchObject(problem);
 });
 
-test("reconfigure keeps the trusted proxies of the start, even twice", async () => {
+const trust = (addresses?: readonly string[]) => addresses && { trustedProxies: { addresses } };
+
+test.each([
+  { trusted: ["127.0.0.1"], later: [[], ["192.0.2.1"], undefined], seen: "192.0.2.7" },
+  { trusted: undefined, later: [["127.0.0.1"], ["127.0.0.0/8"]], seen: "127.0.0.1" },
+])("with $trusted as trusted proxies at the start, reconfigure does not change them", async (row) => {
   const addresses: string[] = [];
   const options: ProxyOptions = {
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
     admit: ({ peer }) => void addresses.push(peer.address),
   };
-  const proxy = await createProxy({ ...options, trustedProxies: { addresses: ["127.0.0.1"] } });
+  const proxy = await createProxy({ ...options, ...trust(row.trusted) });
   onTestFinished(() => proxy.close());
   const { port } = await proxy.listen({ host: "127.0.0.1" });
   const call = async (): Promise<unknown> =>
     await fetch(`http://127.0.0.1:${port}/unknown`, { headers: { "x-forwarded-for": "192.0.2.7" } });
   await call();
-  for (const trusted of [[], ["192.0.2.1"]]) {
-    await proxy.reconfigure({ ...options, trustedProxies: { addresses: trusted } });
+  for (const trusted of row.later) {
+    await proxy.reconfigure({ ...options, ...trust(trusted) });
     await call();
   }
-  expect(addresses).toEqual(["192.0.2.7", "192.0.2.7", "192.0.2.7"]);
+  expect(addresses).toEqual([row.seen, ...row.later.map(() => row.seen)]);
 });

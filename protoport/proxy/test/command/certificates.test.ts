@@ -1,6 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
 import { Notices } from "../../src/command/notices.ts";
+import { toCertificateFiles } from "../../src/command/pem-files.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { type Certificate, createCertificate } from "../../../testing/src/http/certificate.ts";
@@ -8,17 +10,13 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // The certificate in use after reloads, the problem that is reported, and the certificates that --check refuses.
 
-const [first, second, expired] = [
+const [first, second, expired, early] = [
   createCertificate("first"),
   createCertificate("second"),
   createCertificate("expired", new Date("2021-01-01T00:00:00Z")),
+  createCertificate("early", new Date("2101-01-01T00:00:00Z"), new Date("2100-01-01T00:00:00Z")),
 ];
-const pairs = {
-  first,
-  second,
-  expired,
-  "a certificate with another key": { cert: first.cert, key: second.key },
-} as const;
+const otherKey = { cert: first.cert, key: second.key };
 
 function refused(reason: string): unknown {
   return expect.stringMatching(`^cannot reload the certificate: .*${reason}.*; the previous one stays in use$`);
@@ -28,22 +26,40 @@ test("an invalid certificate does not replace the previous one", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   const startMs = Date.now();
-  let pair: keyof typeof pairs = "first";
-  const served = new ServedCertificate({ path: "cert.pem, key.pem", read: () => pairs[pair] });
-  const seen = (["a certificate with another key", "expired", "first", "expired", "second"] as const).map((next) => {
-    pair = next;
+  using folder = createTempFolder();
+  const [cert, key] = [folder.file("cert.pem"), folder.file("key.pem")];
+  const write = (pair: Certificate): void => {
+    writeFileSync(cert, pair.cert);
+    writeFileSync(key, pair.key);
+  };
+  write(first);
+  const served = new ServedCertificate(toCertificateFiles(cert, key));
+  const seen = [otherKey, expired, early, { ...second, cert: "none" }, first, expired, second].map((next) => {
+    write(next);
     vi.setSystemTime(Date.now() + 1);
     const isReloaded = served.reload();
-    const current = served.current === first ? "first" : "second";
+    const current = served.current.cert === first.cert ? "first" : "second";
     return [isReloaded, current, served.problem, served.lastSuccessMs - startMs];
   });
   expect(seen).toEqual([
-    [false, "first", refused(""), 0],
+    [false, "first", refused("the private key does not belong to the certificate"), 0],
     [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 0],
-    [true, "first", undefined, 3],
-    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 3],
-    [true, "second", undefined, 5],
+    [false, "first", refused("is not valid before 2100-01-01T00:00:00.000Z"), 0],
+    [false, "first", refused("cert.pem does not contain a PEM certificate or key"), 0],
+    [true, "first", undefined, 5],
+    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 5],
+    [true, "second", undefined, 7],
   ]);
+});
+
+test("a certificate that expires during use is a problem", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const soon = createCertificate("soon", new Date(Date.now() + 3_600_000));
+  const served = new ServedCertificate({ path: "cert.pem", read: () => soon });
+  expect(served.problem).toBeUndefined();
+  vi.setSystemTime(Date.now() + 3_600_001);
+  expect(served.problem).toMatch(/^the certificate in use expired at 20/);
 });
 
 const invalid = (year: number): unknown => expect.stringMatching(`^the certificate in use expired at ${year}`);
@@ -60,7 +76,7 @@ test("report() logs an invalid certificate once, and a failed reload every ten m
     [expired, [invalid(2021)]],
     [expired, []],
     [createCertificate("expired later", new Date("2022-01-01T00:00:00Z")), [invalid(2022)]],
-    [pairs["a certificate with another key"], Array(3).fill(refused(""))],
+    [otherKey, Array(3).fill(refused(""))],
     [first, []],
     [expired, Array(3).fill(refused("expired at 2021"))],
   ];

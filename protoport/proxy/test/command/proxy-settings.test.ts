@@ -22,9 +22,13 @@ test.each(
   // oxfmt-ignore
   [
     { text: "methodConfig: [{ name: [{ method: Get }] }]",
-      problem: 'methodConfig[0].name[0].method requires a service, got only "Get"' },
+      problem: 'proxy.yaml:2:35: methodConfig[0].name[0].method requires a service, got only "Get"' },
     { text: "methodConfig: [{ name: [{ service: a.B }] }, { name: [{}, { service: a.B }] }]",
-      problem: "methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs" },
+      problem: "proxy.yaml:2:59: methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs" },
+    { text: "methodConfig: [{ name: [{ service: a.B, method: C }, { method: C, service: a.B }] }]",
+      problem: "2:54: methodConfig[0].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs" },
+    { text: "methodConfig: [{ name: [{}], timeout: 1s }, { name: [{}], timeout: 2s }]",
+      problem: "2:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs" },
     { text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(17)} }]`,
       problem: "retryableStatusCodes must contain between 1 and 16 codes, got 17" },
     { text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(0)} }]`,
@@ -39,7 +43,7 @@ test.each(
     { text: "validate: true", problem: "must be a file unless validateReflected is set" },
     { text: "openapi: { license: { name: MIT, identifier: MIT, url: https://a.example } }",
       problem: "openapi.license.url must not be combined with openapi.license.identifier; use one of them" },
-    { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
+    { text: "rateLimit: { perPrincipal: 1 }", problem: "2:28: rateLimit.perPrincipal requires authentication" },
     { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
     { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
   ],
@@ -88,11 +92,18 @@ test("the most specific item of methodConfig applies to an RPC", async () => {
 
 test.each([
   { procedure: "/a.v1.A/Get", scopes: ["one", "two"] },
+  { procedure: "/a.v1.A/GetAll", scopes: ["of-prefix"] },
   { procedure: "/a.v1.A/List", scopes: ["of-service"] },
   { procedure: "/a.v1.Other/Get", scopes: ["of-package"] },
+  { procedure: "/a.v1.AB/Get", scopes: ["of-package"] },
   { procedure: "/b.B/Get", scopes: undefined },
 ])("$procedure requires $scopes by the most specific name", ({ procedure, scopes }) => {
-  const bySelector = { "a.*": "of-package", "a.v1.A.*": "of-service", "a.v1.A.Get": "one two" };
+  const bySelector = {
+    "a.*": "of-package",
+    "a.v1.A.*": "of-service",
+    "a.v1.A.Get*": "of-prefix",
+    "a.v1.A.Get": "one two",
+  };
   expect(createRequiredScopes(bySelector)(procedure)).toEqual(scopes);
 });
 

@@ -77,23 +77,35 @@ beforeAll(async () => {
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
 
-type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "maxTimeoutMs" | "methodSettings">;
+type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "maxTimeoutMs">;
 
-test.each<[name: string, wantMs: number, options: TimeoutOptions]>([
-  ["no timeoutMs", 15_000, {}],
-  ["maxTimeoutMs", 60_000, { maxTimeoutMs: 60_000 }],
-  ["timeoutMs of methodSettings", 40_000, { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) }],
-  ["maxTimeoutMs of methodSettings", 40_000, { maxTimeoutMs: 8_000, methodSettings: () => ({ maxTimeoutMs: 40_000 }) }],
-  ["timeoutMs", 8_000, { timeoutMs: 8_000 }],
-  ["timeoutMs 0", Infinity, { timeoutMs: 0 }],
-  ["timeoutMs 0 and maxTimeoutMs", 60_000, { timeoutMs: 0, maxTimeoutMs: 60_000 }],
-])("with $0, a REST call without a deadline has a timeout of $1 ms", async (_name, wantMs, options) => {
+test.each<[name: string, restMs: number, connectMs: number, options: TimeoutOptions, own?: MethodSettings]>([
+  ["no timeoutMs", 15_000, Infinity, {}],
+  ["maxTimeoutMs", 60_000, 60_000, { maxTimeoutMs: 60_000 }],
+  ["timeoutMs", 8_000, 8_000, { timeoutMs: 8_000 }],
+  ["timeoutMs 0", Infinity, Infinity, { timeoutMs: 0 }],
+  ["timeoutMs 0 and maxTimeoutMs", 60_000, 60_000, { timeoutMs: 0, maxTimeoutMs: 60_000 }],
+  ["a shorter timeoutMs of methodSettings", 8_000, 8_000, { timeoutMs: 40_000 }, { timeoutMs: 8_000 }],
+  ["a longer timeoutMs of methodSettings", 40_000, 40_000, { timeoutMs: 8_000 }, { timeoutMs: 40_000 }],
+  ["a shorter maxTimeoutMs of methodSettings", 20_000, 20_000, { maxTimeoutMs: 60_000 }, { maxTimeoutMs: 20_000 }],
+  ["a longer maxTimeoutMs of methodSettings", 60_000, 60_000, { maxTimeoutMs: 20_000 }, { maxTimeoutMs: 60_000 }],
+  ["a timeoutMs of methodSettings above the maximum", 20_000, 20_000, { maxTimeoutMs: 20_000 }, { timeoutMs: 60_000 }],
+])("with $0, calls without a deadline get $1 ms over REST, $2 ms over Connect", async (...row) => {
+  const [, restMs, connectMs, options, own] = row;
   const address = `http://127.0.0.1:${upstream.address.port}`;
-  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
-  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);
-  const ms = timeoutMs ?? Infinity;
-  // The remaining time is forwarded.
-  expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
+  const methodSettings = own && { methodSettings: () => own };
+  await using proxy = await openProxy({
+    upstreams: [{ upstream: address, descriptors, ...options, ...methodSettings }],
+  });
+  for (const [path, wantMs] of [
+    ["/beds/7:water", restMs],
+    [`/${GreenhouseService.typeName}/WaterBed`, connectMs],
+  ] as const) {
+    expect((await exchangeFetch(proxy.fetch, { ...water, path })).httpStatus).toBe(200);
+    const ms = timeoutMs ?? Infinity;
+    // The remaining time is forwarded.
+    expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
+  }
 });
 
 const streaming = { contentType: "application/connect+json", body: encodeEnvelope(0, Buffer.from("{}")) };
@@ -122,7 +134,7 @@ test.each(connectCalls)(
 
 test.each([
   { name: "limits.defaultTimeoutMs", limits: { defaultTimeoutMs: 60_000 }, options: {} },
-  { name: "the upstream's timeoutMs", limits: {}, options: { timeoutMs: 60_000 } },
+  { name: "the upstream's timeoutMs", limits: {}, options: { timeoutMs: 60_000, maxTimeoutMs: 90_000 } },
 ])("$name limits forwarded unary calls but not streams", async ({ limits, options }) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
   await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }], limits });

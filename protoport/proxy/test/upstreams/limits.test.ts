@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
@@ -62,56 +61,6 @@ test("an option of an upstream that is undefined has its default", async () => {
 });
 
 const { toClientLimits, upstreamLimits } = defaults;
-const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeoutMs } = upstreamLimits;
-const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, additionalIdleTimeoutMs } = upstreamLimits;
-const { connectionsDefault, maxConnections } = defaults;
-
-// Each default must be documented on a page or in a comment.
-test.each(
-  // oxfmt-ignore
-  [
-    { file: "protoport/docs/how-to/clients.md",
-      sentences: [`${connectionsDefault} connections to each server`, `${text(callsPerConnection)} calls on each`,
-        `up to ${text(waitingCalls)} calls wait`, `after ${queueTimeoutMs / 1000} s with`,
-        `closed after ${additionalIdleTimeoutMs / 1000} s without a call`, `bytes (${queuedBytes / 1024 ** 2} MiB)`,
-        `the time for a connection (${connectTimeoutMs / 1000} s)`,
-        `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`] },
-    { file: "protoport/proxy/src/upstreams/upstream-options.ts",
-      sentences: [`from 1 to ${text(maxConnections)}.`, `Default ${connectionsDefault}. Additional connections`,
-        `at most 20 s. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
-        `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`] },
-  ],
-)("$file documents the defaults", ({ file, sentences }) => {
-  const content = readFileSync(new URL(`../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
-  expect(sentences.filter((part) => !content.includes(part))).toEqual([]);
-});
-
-const limitsFile = new URL("../../src/upstreams/upstream-limits.ts", import.meta.url);
-
-test.each([
-  { name: "waitingCalls", value: text(waitingCalls) },
-  { name: "queueTimeoutMs", value: `${queueTimeoutMs / 1000} s` },
-  { name: "queuedBytes", value: `${queuedBytes / 1024 ** 2} MiB` },
-  { name: "callsPerConnection", value: text(callsPerConnection) },
-  { name: "streamsBeforeSettings", value: text(streamsBeforeSettings) },
-  { name: "connectTimeoutMs", value: `${connectTimeoutMs / 1000} s` },
-  { name: "closeTimeoutMs", value: `${closeTimeoutMs / 1000} s` },
-  { name: "headerBytes", value: `${upstreamLimits.headerBytes / 1024} KiB` },
-  { name: "idleTimeoutMs", value: `${idleTimeoutMs / 60_000} min` },
-  { name: "additionalIdleTimeoutMs", value: `${additionalIdleTimeoutMs / 60_000} min` },
-  { name: "connectionsDefault", value: text(connectionsDefault) },
-  { name: "maxConnections", value: text(maxConnections) },
-  { name: "maxServers", value: text(defaults.maxServers) },
-  { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
-])("the value $value of the limit $name is in its comment", ({ name, value }) => {
-  const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);
-  const [, comment = ""] = declaration.exec(readFileSync(limitsFile, "utf8")) ?? [];
-  expect(comment).toMatch(new RegExp(`\\. ${value}[.,:]`));
-});
-
-function text(count: number): string {
-  return count.toLocaleString("en");
-}
 
 test("toClientLimits sets the stall timeout, but no blocked timeout", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10, headerBytes: 2 ** 21 };

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:tls";
-import { afterAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { ServedCertificate } from "../../../../src/command/certificates.ts";
 import { type Certificate, createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
@@ -64,18 +63,13 @@ async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   await expect.poll(readAt).toBeGreaterThan(before);
 }
 
-test.each<[name: string, next: Certificate, problem: RegExp]>([
-  ["has expired", expired, /the certificate expired at 20/],
-  ["is not valid yet", early, /the certificate is not valid before 20/],
-  ["does not match its key", { ...renewed, key: good.key }, /the private key does not belong to the certificate/],
-  ["cannot be read", { ...renewed, cert: "none" }, /cert\.pem does not contain a PEM certificate or key/],
-])("a certificate that %s does not replace a valid one", async (_name, next, problem) => {
+test("an expired certificate does not replace a valid one", async () => {
   writePair(good);
   await using proxy = await start();
   const { command } = proxy;
   const { last_success_seconds: startedAtS = Number.NaN, successful } = await metricsOf(proxy);
   expect(successful).toBe(1);
-  writePair(next);
+  writePair(expired);
   for (let time = 0; time < 2; time++) {
     await reload(proxy);
     expect(await metricsOf(proxy)).toEqual({ successful: 0, last_success_seconds: startedAtS });
@@ -90,20 +84,17 @@ test.each<[name: string, next: Certificate, problem: RegExp]>([
   expect(renewedAtS).toBeGreaterThan(startedAtS);
 
   // Two failed reloads are logged once, and the next one after a success is logged again.
-  writePair(next);
+  writePair(expired);
   await reload(proxy);
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
   const logged = command.stderr().split("\n").slice(0, -1);
   expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^cannot reload the certificate: /)));
-  expect(logged[0]).toMatch(problem);
+  expect(logged[0]).toMatch(/the certificate expired at 20/);
 });
 
-test.each([
-  { name: "an expired certificate", pair: expired, logged: /^the certificate in use expired at 20/ },
-  { name: "a future certificate", pair: early, logged: /^the certificate in use is not valid before 20/ },
-])("$name is logged and shown in metrics until it is replaced", async ({ pair, logged }) => {
-  writePair(pair);
+test("a future certificate is logged and shown in metrics until it is replaced", async () => {
+  writePair(early);
   await using proxy = await start();
   const { command } = proxy;
   expect((await metricsOf(proxy))["successful"]).toBe(0);
@@ -119,17 +110,7 @@ test.each([
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
   expect(command.stderr().split("\n").slice(0, -1)).toEqual([
-    expect.stringMatching(logged),
+    expect.stringMatching(/^the certificate in use is not valid before 20/),
     expect.stringMatching(/^the certificate in use expired at 20/),
   ]);
-});
-
-test("a certificate that expires during use is reported as a problem", () => {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const soon = createCertificate("soon", new Date(Date.now() + hourMs));
-  const served = new ServedCertificate({ path: "cert.pem", read: () => soon });
-  expect(served.problem).toBeUndefined();
-  vi.setSystemTime(Date.now() + 2 * hourMs);
-  expect(served.problem).toMatch(/^the certificate in use expired at 20/);
 });

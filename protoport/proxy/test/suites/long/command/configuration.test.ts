@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
@@ -18,17 +17,13 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 
 const folder = createTempFolder();
 const requests: Headers[] = [];
-/** How many calls to sensor 7 fail before one succeeds. */
-let failures = 0;
 const upstream = createTestGateway({
   routes: (router: ConnectRouter) => {
     router.service(GreenhouseService, {
-      getReading: async ({ sensor }, { requestHeader, responseHeader, signal }) => {
+      getReading: ({ sensor }, { requestHeader, responseHeader }) => {
         requests.push(requestHeader);
-        if (sensor === "7" && failures-- > 0) throw new ConnectError("again", Code.Unavailable);
         responseHeader.set("x-internal", "1");
         responseHeader.set("x-version", "2");
-        if (sensor === "8") await new Promise((resolve) => signal.addEventListener("abort", resolve));
         return { sensor, degreesCelsius: 21 };
       },
     });
@@ -147,26 +142,6 @@ trustedProxies: [127.0.0.1]`,
   expect(await call("/beds/1:water", "192.0.2.3", "none", "POST")).toBe(501);
 });
 
-test("methodConfig sets the timeout and retries of single RPCs", async () => {
-  await using proxy = await start(
-    "methods.yaml",
-    "",
-    `methodConfig:
-- name: [{ service: greenhouse.v1.GreenhouseService, method: GetReading }]
-  timeout: 0.3s
-  retryPolicy: { maxAttempts: 3, initialBackoff: 0.01s, maxBackoff: 0.1s, backoffMultiplier: 2, retryableStatusCodes: [UNAVAILABLE] }
-- name: [{}]
-  timeout: 60s`,
-  );
-  failures = 2;
-  expect((await get(`${proxy.baseUrl}/sensors/7/reading`)).status).toBe(200);
-  failures = 3;
-  expect((await get(`${proxy.baseUrl}/sensors/7/reading`)).status).toBe(503);
-  const startedAtMs = performance.now();
-  expect((await get(`${proxy.baseUrl}/sensors/8/reading`)).status).toBe(504);
-  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
-});
-
 test("rest.services sets the profile and options of single services", async () => {
   await using proxy = await start(
     "services.yaml",
@@ -211,32 +186,19 @@ describe("the configuration file", () => {
   test.each(
     // oxfmt-ignore
     [
-      ["accesslog: all", ':8:1: accesslog is not a setting; did you mean "accessLog"?'],
       ["authentication: { realm: a }", ":8:17: authentication requires tokens, tokenHashesFile, jwt"],
       ["authentication: { tokens: [{ env: PATH }] }", ":8:27: authentication.tokens are not valid: token 1"],
       [`authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
         ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot"],
       ["rateLimit: { perPrincipal: 1 }", ":8:28: rateLimit.perPrincipal requires authentication"],
-      ['- { addresses: ["http://127.0.0.1:1"], descriptors: /none, reflectionHeader: { x-a: b } }',
-        ":8:78: upstreams[1].reflectionHeader requires descriptors: reflection"],
       ["  requestHeader: { allow: ['*', cookie] }",
         ':8:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"'],
       ["  responseHeader: { rename: { Link: x-link } }",
         ':8:37: upstreams[0].responseHeader.rename.Link has no effect unless allow contains the exact name, got "Link"'],
-      ["validate: true", ":6:16: upstreams[0].descriptors must be a file"],
       ["trustedProxies: [10.0.0.0/8, proxy.example]",
         ":8:30: trustedProxies[1] must be an IP address or a network such as 10.0.0.0/8, got"],
       ["methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
         ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0"],
-      ["methodConfig: [{ name: [{ method: Get }] }]",
-        ':8:35: methodConfig[0].name[0].method requires a service, got only "Get"'],
-      ["methodConfig: [{ name: [{ service: a.B, method: C }, { method: C, service: a.B }] }]",
-        ":8:54: methodConfig[0].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs"],
-      ["methodConfig: [{ name: [{ service: a.B }] }, { name: [{ service: a.C }, { service: a.B }] }]",
-        ":8:73: methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs"],
-      ["methodConfig: [{ name: [{}], timeout: 1s }, { name: [{}], timeout: 2s }]",
-        ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs"],
-      ["listen: { tls: { cert: a } }", ':8:1: mapping keys must be unique, got "listen" again'],
     ],
   )("the invalid setting `$0` is reported with its line by --check", async (others, problem) => {
     const file = configure("wrong.yaml", "", others);

@@ -24,7 +24,6 @@ import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src
 import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { createRequiredScopes } from "../../../../src/definitions/index.ts";
 
 // authentication.publicUrl and authentication.scopes.
 
@@ -253,29 +252,4 @@ test("a reload applies new scopes, and reports names that match no RPC", async (
   configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b }`, "mcp: { tools: [greenhouse.v1.*] }");
   proxy.command.process.kill("SIGHUP");
   await expect.poll(() => challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop\/mcp"$/);
-});
-
-describe("createRequiredScopes", () => {
-  const scopesOf = createRequiredScopes({
-    "*": "any",
-    "shop.v1.*": "shop",
-    "shop.v1.Orders.*": "orders",
-    "shop.v1.Orders.Get*": "get",
-    "shop.v1.Orders.GetOne": "one other",
-  });
-
-  test.each([
-    { procedure: "/shop.v1.Orders/GetOne", scope: "one other" },
-    { procedure: "/shop.v1.Orders/GetOnes", scope: "get" },
-    { procedure: "/shop.v1.Orders/Delete", scope: "orders" },
-    { procedure: "/shop.v1.OrdersTwo/Delete", scope: "shop" },
-    { procedure: "/shop.v2.Orders/GetOne", scope: "any" },
-  ])("for $procedure returns the scopes of the most specific name", ({ procedure, scope }) => {
-    expect(scopesOf(procedure)).toEqual(scope.split(" "));
-  });
-
-  test("returns undefined without a matching name", () => {
-    expect(createRequiredScopes({ "shop.v1.*": "shop" })("/bank.v1.Shop/Get")).toBe(undefined);
-    expect(createRequiredScopes({ "shop.v1.Orders.Get": "get" })("/shop.v1.Orders/GetAll")).toBe(undefined);
-  });
 });

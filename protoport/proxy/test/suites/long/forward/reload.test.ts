@@ -212,43 +212,6 @@ describe("descriptorReloads", () => {
   });
 });
 
-test("a failed read of descriptors is retried with a backoff", async () => {
-  const set = descriptorSetOf(GreenhouseService.file);
-  let failures = 0;
-  const read = (): Promise<Uint8Array> =>
-    failures > 0 ? Promise.reject(new Error(`${failures--} to come`)) : Promise.resolve(set);
-  const reports: ReloadReport[] = [];
-  await using stack = new AsyncDisposableStack();
-  const proxy = await createProxy({
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
-    onReload: (report) => void reports.push(report),
-  });
-  stack.defer(() => proxy.close());
-  failures = 2;
-  await proxy.reload();
-  // The other two reads happen without a call to reload().
-  await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
-  expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
-});
-
-test("a successful read of descriptors resets the backoff", async () => {
-  const set = descriptorSetOf(GreenhouseService.file);
-  let failures = 0;
-  const read = (): Promise<Uint8Array> =>
-    failures-- > 0 ? Promise.reject(new Error("no file")) : Promise.resolve(set);
-  await using stack = new AsyncDisposableStack();
-  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
-  stack.defer(() => proxy.close());
-  failures = 4;
-  for (let reload = 0; reload < 5; reload++) await proxy.reload();
-  expect(proxy.descriptorReloads[0]?.problem).toBeUndefined();
-  failures = 1;
-  await proxy.reload();
-  expect(proxy.descriptorReloads[0]?.problem).toBe("no file");
-  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
-  await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
-});
-
 test("an onReload error is reported as a fault after the reload", async () => {
   const faults: string[] = [];
   let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
@@ -285,25 +248,6 @@ test("several reloads requested during a reload result in one reload", async () 
     new Set([{ isChanged: false, added: [], removed: [], problems: [] }]),
   );
   await proxy.close();
-});
-
-test("a reload in progress when the proxy is closed changes nothing", async () => {
-  const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
-  const reads: ((bytes: Uint8Array) => void)[] = [];
-  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
-  const reports: ReloadReport[] = [];
-  const started = createProxy({
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
-    onReload: (each) => void reports.push(each),
-  });
-  reads[0]?.(withMethods(GreenhouseService.file, before));
-  const proxy = await started;
-  const report = proxy.reload();
-  await expect.poll(() => reads.length).toBe(2);
-  await proxy.close();
-  reads[1]?.(withMethods(GreenhouseService.file, after));
-  expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
-  expect(reports).toEqual([]);
 });
 
 test("all upstreams' problems are reported together", async () => {
