@@ -580,14 +580,6 @@ test("the handler sends gRPC trailers in an HTTP/2 server", async () => {
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
 });
 
-test("the HTTP/2 handler refuses a Content-Length over the limit", async () => {
-  const gateway = createGreenhouse({ readMaxBytes: 10 });
-  await using server = await serve("2", gateway.handler);
-  const header: Field[] = [json, ["content-length", "11"]];
-  using upload = await openUpload({ ...server, gateway }, "2", ["POST", "/beds/7:water"], header);
-  expect((await within(upload.readResponse(), "a response")).httpStatus).toBe(413);
-});
-
 test("the HTTP/2 handler resets an incomplete request after the response", async () => {
   let taken = 0;
   const handler = mount();

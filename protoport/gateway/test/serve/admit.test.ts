@@ -253,27 +253,6 @@ test.each(both)("over HTTP/%s, REST does not send metadata named status from adm
   expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
 });
 
-describe("an asynchronous admit function", () => {
-  test.each([
-    { verb: "admit", refuse: false, httpStatus: 200 },
-    { verb: "refuse", refuse: true, httpStatus: 403 },
-  ])("can $verb a call", async ({ refuse, httpStatus }) => {
-    await using greenhouse = await startGreenhouse(
-      { waterBed: () => ({}) },
-      {
-        admit: async () => {
-          await new Promise(setImmediate);
-          if (refuse) throw new ConnectError("not you", Code.PermissionDenied);
-        },
-      },
-    );
-    for (const version of both) {
-      const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
-      expect((await exchange(greenhouse.address, version, request)).httpStatus).toBe(httpStatus);
-    }
-  });
-});
-
 test("admit may return any thenable, and refuse with it", async () => {
   const thenable: PromiseLike<void> = {
     // oxlint-disable-next-line unicorn/no-thenable

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type EveryTransport, type Field, fieldValue, type HttpRequest, type HttpResponse, openEveryTransport,
@@ -63,6 +64,7 @@ describe.each(policies)("with the origins $origins", ({ origins, want }) => {
     async ({ transport, request, httpStatus }) => {
       const response = await transports.ask(transport, request);
       expect(response.httpStatus).toBe(httpStatus);
+      expect(JSON.parse(String(response.body))).toMatchObject({ code: Code.ResourceExhausted });
       expect(corsFields(response)).toEqual(want);
     },
   );

@@ -297,15 +297,6 @@ describe("the fault for an unwritable response", () => {
   });
 });
 
-test("an error thrown by admit is reported but not sent", async () => {
-  const faults: Fault[] = [];
-  await using greenhouse = await startGreenhouse({}, { admit: throws(new TypeError("secret")), ...collecting(faults) });
-  const response = await exchange(greenhouse.address, "2", water);
-  expect(response.httpStatus).toBe(500);
-  expect(String(response.body)).not.toContain("secret");
-  expect(faults).toMatchObject([{ error: { message: "secret" } }]);
-});
-
 describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (code) => {
   const fail = (): never => {
     throw Reflect.construct(ConnectError, ["from elsewhere", code]);

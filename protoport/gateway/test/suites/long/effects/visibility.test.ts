@@ -27,7 +27,6 @@ import {
   type GatewayOptions,
   visibleServices,
 } from "../../../../src/index.ts";
-import { createOpenApi } from "../../../../src/openapi/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
 
@@ -323,15 +322,6 @@ test.each([
   const response = fromBinary(output, new Uint8Array(await binary.arrayBuffer()));
   expect([mode, toJsonString(output, response)]).toEqual(wanted);
   expect(response).not.toHaveProperty("$unknown");
-});
-
-test("the OpenAPI document of visible services does not contain hidden parts", () => {
-  const info = { title: "t", version: "1" };
-  const describeFor = (allow: readonly string[]): string =>
-    JSON.stringify(createOpenApi(visibleServices(services, { allow }), { info }));
-  expect(describeFor([])).toContain("/beds/{bed}:water");
-  expect(describeFor([])).not.toMatch(/reading"|note|FLOOD/);
-  expect(describeFor(["INTERNAL"])).toMatch(/reading"[^]*note[^]*FLOOD/);
 });
 
 describe("an allowed label that no definition uses", () => {
