@@ -1,12 +1,8 @@
-import { Differs, type EffectsOf } from "../../../../../protoport/testing/src/comparison.ts";
+import { Differs } from "../../../../../protoport/testing/src/comparison.ts";
 import type { ConfigurationSources } from "../../../../../src/server/index.ts";
-import type { Configuration } from "../../../../../src/server/settings.ts";
 import { type ConfiguredServer, startConfigured } from "../../../../support/server/start-configured.ts";
 
 export type Environment = ConfigurationSources["environment"];
-
-/** Compares some settings. */
-export type Effects<Names extends keyof Configuration = keyof Configuration> = EffectsOf<Pick<Configuration, Names>>;
 
 /** Starts one server after the other, and fails unless they differ. */
 export async function compare(
@@ -21,9 +17,6 @@ export async function compare(
   }
   return new Differs(observed);
 }
-
-/** Milliseconds to wait for an effect that the other value must not have. */
-export const settledMs = 1_000;
 
 /** Sends a request on a connection that closes, and returns the response without its body. */
 export async function get(
