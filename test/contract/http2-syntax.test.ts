@@ -19,11 +19,11 @@ function header(changed: Readonly<Record<string, string | undefined>>, ...more: 
   return [...fields, authorized, ...more];
 }
 
+// One test case per kind. protoport/gateway/test/engine/http2/request-head.test.ts covers the rest.
 // oxfmt-ignore
 const testCases: readonly TestCase[] = [
   { name: "only valid fields", header: header({}), want: deleted },
   { name: "Host instead of :authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
-  { name: "TE: trailers", header: header({}, ["te", "trailers"]), want: deleted },
   { name: "Content-Length 0 and no body", header: header({}, ["content-length", "0"]), want: deleted },
 
   { name: "an authority with a truncated IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
@@ -32,29 +32,10 @@ const testCases: readonly TestCase[] = [
   { name: "the method CONNECT", header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
     want: refused },
 
-  { name: "neither :authority nor Host", header: header({ ":authority": undefined }), want: malformed },
-  { name: "an empty authority", header: header({ ":authority": "" }), want: malformed },
   { name: "an authority with a space", header: header({ ":authority": "a b" }), want: malformed },
-  { name: "an authority with a slash", header: header({ ":authority": "a/b" }), want: malformed },
-  { name: "an authority with a user", header: header({ ":authority": "u@a" }), want: malformed },
   { name: "a Host with a space", header: header({ ":authority": undefined }, ["host", "a b"]), want: malformed },
   { name: "no path", header: header({ ":path": undefined }), want: malformed },
-  { name: "an empty path", header: header({ ":path": "" }), want: malformed },
-  { name: "a path without a slash", header: header({ ":path": "plants/7" }), want: malformed },
-  { name: "a path with a space", header: header({ ":path": "/plants/7 8" }), want: malformed },
-  { name: "a URL as the path", header: header({ ":path": "http://x/plants/7" }), want: malformed },
-  { name: "no scheme", header: header({ ":scheme": undefined }), want: malformed },
-  { name: "no method", header: header({ ":method": undefined }), want: malformed },
-  { name: "a method with a space", header: header({ ":method": "DELETE NOW" }), want: malformed },
-  { name: "two paths", header: [[":path", "/plants/8"], ...header({})], want: malformed },
-  { name: "a pseudo-header field after the others", header: [...header({ ":scheme": undefined }), [":scheme", "http"]],
-    want: malformed },
-  { name: "an unknown pseudo-header field", header: header({ ":plant": "7" }), want: malformed },
-  { name: "the pseudo-header field :status", header: header({ ":status": "200" }), want: malformed },
   { name: "a field in upper case", header: header({}, ["X-Plant", "7"]), want: malformed },
-  { name: "a connection-specific field", header: header({}, ["connection", "close"]), want: malformed },
-  { name: "the field Upgrade", header: header({}, ["upgrade", "websocket"]), want: malformed },
-  { name: "TE: gzip", header: header({}, ["te", "gzip"]), want: malformed },
   { name: "a Content-Length that differs from the body", header: header({}, ["content-length", "5"]), want: malformed },
 ];
 

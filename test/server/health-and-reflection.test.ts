@@ -46,16 +46,6 @@ test.each([
   expect(await response.json()).toEqual({ status: "not ready", obstacles });
 });
 
-// The field's tag and length make the message 512 or 513 bytes long.
-test.each([
-  { length: 509, code: Code.NotFound },
-  { length: 510, code: Code.ResourceExhausted },
-])("the health service accepts service names of at most 509 characters (sent: $length)", async ({ length, code }) => {
-  await using server = await startPlantServer();
-  const checked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
-  await expect(checked).rejects.toMatchObject({ code });
-});
-
 test("reflection lists the services", async () => {
   await using server = await startPlantServer();
   expect(await servicesListed(server, tokens.good)).toEqual([

@@ -6,7 +6,6 @@ import {
   createSigningKey,
   type IdentityProvider,
   startIdentityProvider,
-  startIdentityProviderAt,
   testAudience,
 } from "../../protoport/testing/src/auth/identity-provider.ts";
 import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
@@ -169,113 +168,6 @@ describe("a server with an identity provider", () => {
     await server.reload();
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
     expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
-  });
-});
-
-describe("the recipes in docs/how-to/authentication.md", () => {
-  const nobody = "00000000-0000-0000-0000-000000000000";
-
-  test("work for Keycloak, which publishes an encryption key in its realm", async () => {
-    const key = await createSigningKey("RS256", "sig");
-    const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
-    const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
-    using provider = await startIdentityProviderAt(paths, encryption, key);
-    await using server = await start({
-      PLANTSTORE_JWT_ISSUERS: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCES: "plantstore",
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-    });
-    const claims = {
-      aud: ["plantstore", "account"],
-      azp: "cleanup",
-      typ: "Bearer",
-      scope: "profile plants:delete",
-      sub: nobody,
-    };
-    const token = await provider.sign(claims, { typ: "JWT" }, key);
-    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
-  });
-
-  test("work for Auth0 with its issuer's final slash and userinfo audience", async () => {
-    const key = await createSigningKey("RS256", "auth0");
-    const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
-    using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
-    await using server = await start({
-      PLANTSTORE_JWT_ISSUERS: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCES: "https://plants.example",
-      PLANTSTORE_JWT_TYPE: "at+jwt",
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-    });
-    const aud = ["https://plants.example", `${provider.issuer}userinfo`];
-    const token = await provider.sign({ aud, scope: "plants:delete", sub: "cleanup@clients" }, { typ: "at+jwt" });
-    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
-    const idToken = await provider.sign({ aud, sub: "cleanup@clients" }, { typ: "JWT" });
-    expect(await request(server, "DELETE", "/plants/1", idToken)).toMatchObject({
-      httpStatus: 400,
-      body: { error: 16 },
-    });
-  });
-
-  test("work for Entra, which has two issuers and the scope claim scp", async () => {
-    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
-    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
-    const older = `https://sts.windows.net/${nobody}/`;
-    await using server = await start({
-      PLANTSTORE_JWT_ISSUERS: `${provider.issuer},${older}`,
-      PLANTSTORE_JWT_KEYS_URLS: `${provider.keysUrl},${provider.keysUrl}`,
-      PLANTSTORE_JWT_AUDIENCES: `${nobody},api://plantstore`,
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-    });
-    const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
-    const version1 = await provider.sign(
-      { iss: older, aud: "api://plantstore", scp: "plants:delete", ver: "1.0" },
-      { typ: "JWT" },
-    );
-    expect(await request(server, "DELETE", "/plants/1", version2)).toMatchObject({ httpStatus: 204 });
-    expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
-  });
-
-  test("work for Entra daemons with application permissions in roles", async () => {
-    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
-    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
-    await using server = await start({
-      PLANTSTORE_JWT_ISSUERS: provider.issuer,
-      PLANTSTORE_JWT_KEYS_URLS: provider.keysUrl,
-      PLANTSTORE_JWT_AUDIENCES: nobody,
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-      PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
-    });
-    const daemon = { aud: nobody, azp: nobody, azpacr: "1", idtyp: "app", oid: nobody, sub: nobody, ver: "2.0" };
-    const permitted = await provider.sign({ ...daemon, roles: ["plants:delete"] }, { typ: "JWT" });
-    expect(await request(server, "DELETE", "/plants/1", permitted)).toMatchObject({ httpStatus: 204 });
-    const other = await provider.sign({ ...daemon, roles: ["plants:read"] }, { typ: "JWT" });
-    expect(await request(server, "DELETE", "/plants/2", other)).toMatchObject({ httpStatus: 400, body: { error: 7 } });
-    const without = await provider.sign(daemon, { typ: "JWT" });
-    expect(await request(server, "DELETE", "/plants/2", without)).toMatchObject({
-      httpStatus: 400,
-      body: { error: 7 },
-    });
-  });
-
-  test("work for opaque tokens with introspection and a client secret file", async () => {
-    using folder = createTempFolder();
-    const clientSecretFile = folder.file("secret");
-    writeFileSync(clientSecretFile, "s3cret\n");
-    using provider = await startProvider();
-    const credentials: (string | undefined)[] = [];
-    provider.respond = ({ headers }, response) => {
-      credentials.push(headers.authorization);
-      response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
-    };
-    await using server = await start({
-      PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
-      PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
-      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
-      PLANTSTORE_INTROSPECTION_AUDIENCES: "plantstore",
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-    });
-    expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
-    expect(credentials).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
   });
 });
 

@@ -8,21 +8,11 @@ import { withoutFiles } from "../../../../tools/release/artifacts.ts";
 import {
   filesWithNames,
   isVersion,
-  manifests,
   packageNames,
   releaseChangelog,
-  releaseManifest,
   releaseNames,
-  releaseNotes,
 } from "../../../../tools/release/texts.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-
-test("a release moves the unreleased changes to a new section", () => {
-  const before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
-  expect(releaseChangelog(before, "0.2.0", "2026-11-21")).toBe(
-    "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n",
-  );
-});
 
 test.each([
   { name: "without an [Unreleased] section", text: "# Changelog\n" },
@@ -42,17 +32,6 @@ test("the changelog has a section for the packages' version", () => {
   const changelog = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
   const heading = `^## \\[${manifest.version.replaceAll(".", "\\.")}\\] - 2\\d{3}-\\d\\d-\\d\\d$`;
   expect(changelog).toMatch(new RegExp(heading, "m"));
-});
-
-test.each(manifests)("a release changes the versions in %s and nothing else", (file) => {
-  const text = readFileSync(join(projectFolder, file), "utf8");
-  const { version, dependencies = {}, ...others } = JSON.parse(text);
-  const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
-  const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@protoport/"));
-  const expected = { ...dependencies, ...Object.fromEntries(own.map((dependency) => [dependency, "9.9.9"])) };
-  const { dependencies: releasedDependencies = {}, ...rest } = released;
-  expect(rest).toEqual({ ...others, version: "9.9.9" });
-  expect(releasedDependencies).toEqual(expected);
 });
 
 /** Returns the lines that name this project's artifacts in a version. */
@@ -114,14 +93,6 @@ test.each(["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b
     expect(isVersion(text)).toBe(false);
   },
 );
-
-test("release notes are the version's section in the changelog", () => {
-  const changelog =
-    "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
-  expect(releaseNotes(changelog, "0.2.0")).toBe("### Added\n\n- A.\n");
-  expect(releaseNotes(changelog, "0.1.0")).toBe("- B.\n");
-  expect(() => releaseNotes(changelog, "0.3.0")).toThrow("CHANGELOG.md has no section 0.3.0");
-});
 
 test("a package's URLs are derived from the repository's URL", () => {
   expect(publishedAddresses("https://a.example/b", "protoport/gateway")).toEqual({

@@ -151,13 +151,3 @@ test.each(commands)("%s refuses memory:, which is in another process", async (..
   const { exitCode } = await runCommand([...words, "--database-url", "memory:"]);
   expect(exitCode).toBe(78);
 });
-
-test.each(commands.filter(([name]) => name !== "migrate"))(
-  "%s fails on a missing file and does not create it",
-  async (...words) => {
-    using folder = createTempFolder();
-    const file = folder.file("none.db");
-    const { exitCode, err } = await runCommand([...words, "--database-url", `sqlite:${file}`]);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("none.db")] });
-  },
-);

@@ -91,11 +91,6 @@ test("serve reports all configuration problems and exits with 78", async () => {
   expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
 });
 
-test("serve fails and names the file when it cannot open the store", async () => {
-  const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
-  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
-});
-
 test.each(["192.0.2.1", "plants.invalid"])(
   "serve fails when HOST is %s, which is not an address of this machine",
   async (host) => {
