@@ -569,17 +569,6 @@ test("the handler keeps the application's header fields in an error response", a
   expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
 });
 
-test("the handler sends gRPC trailers in an HTTP/2 server", async () => {
-  await using server = await serve("2", mount());
-  const answer = await exchange(
-    server.address,
-    "2",
-    rpcRequest(wireFormats.grpc, Buffer.of(), [], getReadingProcedure),
-  );
-  expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
-  expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
-});
-
 test("the HTTP/2 handler resets an incomplete request after the response", async () => {
   let taken = 0;
   const handler = mount();

@@ -1,11 +1,11 @@
-import { type EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { acceptedSocket, type Field, fieldValue, headerOfListBytes, type HttpRequest, openHttp1, startGreenhouse,
-  startWatched, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { type Field, fieldValue, headerOfListBytes, type HttpRequest, openHttp1, startGreenhouse,
+  type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -329,27 +329,6 @@ describe("a call whose client closes the connection", () => {
     connection.socket.resetAndDestroy();
     expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-  });
-
-  test("never reaches an interceptor if it ends during admission", async () => {
-    const admitting = Promise.withResolvers<EventEmitter>();
-    const gate = Promise.withResolvers<void>();
-    await using greenhouse = await startWatched({
-      admit: () => {
-        admitting.resolve(acceptedSocket());
-        return gate.promise;
-      },
-    });
-    using connection = await openHttp1(greenhouse.address);
-    connection.request(water([], "{}"));
-    const serverSide = await within(admitting.promise, "the admission");
-    // node:events' `once` cannot be used, because it rejects on the reset.
-    const closed = new Promise((resolve) => serverSide.once("close", resolve));
-    connection.socket.resetAndDestroy();
-    await within(closed, "the connection to close");
-    gate.resolve();
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(greenhouse.ran).toEqual([]);
   });
 
   test("gets a 400 response if its body is incomplete", async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpResponse,
-  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, startGreenhouse, type TestGreenhouse,
+  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, startGreenhouse, startWatched, type TestGreenhouse,
   waterBedProcedure, wireFormats, within } from "../../../testing/src/index.ts";
 
 const subjectKey = createContextKey("nobody");
@@ -187,36 +187,54 @@ describe("admit", () => {
   });
 });
 
-test.each(both)("over HTTP/%s, no endpoint is called once its client has disconnected", async (version) => {
-  let isEndpointCalled = false;
-  const admitting = Promise.withResolvers<void>();
-  const page: Endpoint = {
-    path: "/page",
-    open: false,
-    handle: () => {
-      isEndpointCalled = true;
-      return { httpStatus: 200, body: "" };
-    },
-  };
-  const admit = async (): Promise<void> => {
-    admitting.resolve();
-    await nextEvent("close");
-  };
-  await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
-  if (version === "1.1") {
-    using connection = await openHttp1(greenhouse.address);
-    connection.request(get("/page"));
-    await within(admitting.promise, "admit");
-    // A client that only closes its side is disconnected seconds later.
-    connection.socket.resetAndDestroy();
-  } else {
-    using connection = await openHttp2(greenhouse.address);
-    connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-    await within(admitting.promise, "admit");
-  }
-  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-  expect(isEndpointCalled).toBe(false);
-});
+const servers = [
+  { transport: "HTTP/1.1", version: "1.1", http2: "listening" },
+  { transport: "HTTP/2", version: "2", http2: "listening" },
+  { transport: "HTTP/2, mounted", version: "2", http2: "mounted" },
+] as const;
+// oxfmt-ignore
+const disconnected = [
+  { name: "a REST call", request: post(beds, Buffer.from("{}")), step: "admit" },
+  { name: "a Connect stream", request: connectStream, step: "admit" },
+  { name: "an endpoint's request", request: get("/page"), step: "admit" },
+  { name: "an endpoint's request", request: get("/page"), step: "the endpoint" },
+];
+
+test.each(servers.flatMap((server) => disconnected.map((row) => ({ ...server, ...row }))))(
+  "over $transport, $name whose client disconnects during $step is cancelled, and goes no further",
+  async ({ version, http2, request, step }) => {
+    const reached = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    let endpointCalls = 0;
+    const admit = async (): Promise<void> => {
+      void nextEvent("close").then(() => closed.resolve());
+      if (step !== "admit") return;
+      reached.resolve();
+      await closed.promise;
+    };
+    const handle: Endpoint["handle"] = async () => {
+      endpointCalls += 1;
+      reached.resolve();
+      await closed.promise;
+      return { httpStatus: 200, body: "late" };
+    };
+    const endpoints = [{ path: "/page", open: false, handle }];
+    await using greenhouse = await startWatched({ admit, endpoints }, { http2 });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(request);
+      await within(reached.promise, step);
+      // A client that only closes its side is disconnected seconds later.
+      connection.socket.resetAndDestroy();
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(request).on("error", () => undefined);
+      await within(reached.promise, step);
+    }
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect([greenhouse.ran, endpointCalls]).toEqual([[], step === "admit" ? 0 : 1]);
+  },
+);
 
 test.each(both)("over HTTP/%s, admit and endpoints cannot respond through the request", async (version) => {
   const header: Field[] = [["x-name", "ada"]];

@@ -3,12 +3,10 @@ import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Admit, Endpoint, GatewayOptions } from "../../src/index.ts";
+import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { acceptedSocket, callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
-  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, openHttp1, openHttp2,
-  readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires, within
-} from "../../../testing/src/index.ts";
+import { callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
+  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion,   readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires, } from "../../../testing/src/index.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
@@ -88,33 +86,6 @@ describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
     }
     const completed = await greenhouse.completed(versionsBy[http2].length);
     expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
-  });
-
-  test.each(versionsBy[http2])("is reported as cancelled after its HTTP/%s client disconnects", async (version) => {
-    const called = Promise.withResolvers<void>();
-    const disconnected = Promise.withResolvers<void>();
-    const admit: Admit = () => {
-      acceptedSocket().once("close", disconnected.resolve);
-      called.resolve();
-    };
-    const handle: Endpoint["handle"] = async () => {
-      await disconnected.promise;
-      return { httpStatus: 200, body: "late" };
-    };
-    const endpoints = [{ ...later(handle), open: false }];
-    await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
-    if (version === "1.1") {
-      using connection = await openHttp1(greenhouse.address);
-      connection.request(get("/page"));
-      await within(called.promise, "the endpoint");
-      // A client that only closes its side is disconnected seconds later.
-      connection.socket.resetAndDestroy();
-    } else {
-      using connection = await openHttp2(greenhouse.address);
-      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-      await within(called.promise, "the endpoint");
-    }
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 });
 

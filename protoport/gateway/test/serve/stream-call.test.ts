@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { callings, dataFrame, encodeEnvelope, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server,
-  http2Servers, nextEvent, openFrames, openHttp1, openHttp2, reasonOf, startGreenhouse, startWatched, waysFor, within
+import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server,
+  http2Servers, openFrames, openHttp1, reasonOf, startGreenhouse, startWatched, waysFor, within
 } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
@@ -284,49 +284,6 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
     expect(await readAll(stream)).toMatchObject({ sensors: ["0"] });
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
-});
-
-test.each([
-  { name: "HTTP/1.1", http2: "listening" },
-  { name: "HTTP/2, mounted", http2: "mounted" },
-  { name: "HTTP/2", http2: "listening" },
-] as const)("over $name, a stream whose client disconnects during admit never runs", async ({ name, http2 }) => {
-  let ran = false;
-  const admitted = Promise.withResolvers<void>();
-  await using greenhouse = await startGreenhouse(
-    {
-      async *watchReadings() {
-        ran = true;
-        yield await stuck;
-      },
-    },
-    {
-      admit: async () => {
-        admitted.resolve();
-        await nextEvent("close");
-      },
-    },
-    { http2 },
-  );
-  const request = {
-    httpMethod: "POST",
-    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
-    header: [["content-type", "application/connect+proto"]],
-    body: encodeEnvelope(0, Buffer.alloc(0)),
-  } as const;
-  if (name === "HTTP/1.1") {
-    using connection = await openHttp1(greenhouse.address);
-    connection.request(request);
-    await within(admitted.promise, "admit");
-    // A client that only closes its side is disconnected seconds later.
-    connection.socket.resetAndDestroy();
-  } else {
-    using connection = await openHttp2(greenhouse.address);
-    connection.open(request).on("error", () => undefined);
-    await within(admitted.promise, "admit");
-  }
-  expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
-  expect(ran).toBe(false);
 });
 
 type Next = () => Promise<IteratorResult<{ sensor: string }>>;
