@@ -8,7 +8,7 @@ import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 import { ProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-// Runs the command and the program in protoport/docs/how-to/proxy.md in front of a server with the Go server's services.
+// Runs the command and the program in protoport/docs/how-to/proxy.md in front of a server with the health service.
 
 const blocks = blocksRunBy("protoport/test/suites/check/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
