@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder, type ProgramResult, runProgram } from "../../../testing/src/process/child-program.ts";
 import { requirements } from "../../../testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
-import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { writeOrderCode } from "../../support/package/greet-code.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { file_orders_v1_orders } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
 
 // The commands under "Lint and publish" in protoport/docs/how-to/openapi.md, in a user's repository. They run in the page's order. Each test uses
 // the earlier tests' files.
@@ -18,13 +19,22 @@ let path: string;
 beforeAll(async () => {
   // Inside the project, so that its packages are resolved as in a user's program.
   folder = mkdtempSync(join(projectFolder, "protoport/test/publishing-"));
-  const program = blocks.find(({ language }) => language === "ts")?.text ?? "";
-  writeFileSync(join(folder, "describe.ts"), program);
-  writeOrderCode(folder);
-  // `npx` with the version that the suite has installed.
+  writeFileSync(join(folder, "definition.binpb"), descriptorSetOf(file_orders_v1_orders));
+  const base = pageBlocks.find(({ page, language }) => page.endsWith("/openapi.md") && language === "yaml");
+  writeFileSync(join(folder, "base.yaml"), base?.text ?? "");
+  // `npx` with the checkout's proxy, and the version of redocly that the suite has installed.
   const { dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8"));
   const redocly = `@redocly/cli@${dependencies["@redocly/cli"]}`;
-  const npx = `#!/bin/sh\n[ "$1" = ${redocly} ] || { echo "not installed: $1" >&2; exit 127; }\nshift\nexec redocly "$@"\n`;
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+  const npx = `#!/bin/sh
+name=$1
+shift
+case "$name" in
+  @protoport/proxy) exec "${process.execPath}" "${main}" "$@" ;;
+  ${redocly}) exec redocly "$@" ;;
+  *) echo "not installed: $name" >&2; exit 127 ;;
+esac
+`;
   writeFileSync(join(folder, "npx"), npx, { mode: 0o755 });
   const goPath = (await buildStep("go", ["env", "GOPATH"])).trim();
   const installed = ["node_modules/.bin", "protoport/test/suites/openapi/node_modules/.bin"];
@@ -48,8 +58,8 @@ async function runDocumented(start: string): Promise<ProgramResult> {
 
 const ran = new Set<string>();
 
-test("the documented program writes the OpenAPI document", async () => {
-  expect(await runDocumented("node describe.ts")).toMatchObject({ exitCode: 0, stderr: "" });
+test("the documented command writes the OpenAPI document", async () => {
+  expect(await runDocumented("npx @protoport/proxy openapi")).toMatchObject({ exitCode: 0, stderr: "" });
   expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Orders" } });
 });
 
