@@ -19,13 +19,11 @@ export interface Pair extends AsyncDisposable {
   readonly proxy: URL;
 }
 
-/** Builds the backend and grpc-gateway 2.31 with Go, and installs Envoy 1.40. Returns the folders that contain them. */
+/** Builds the conformance servers with Go, and installs Envoy 1.40. Returns the folders that contain them. */
 export async function build(): Promise<{ readonly go: string; readonly python: string }> {
   const go = toolsFolder("differential-go");
   const conformance = join(projectFolder, "protoport/conformance");
   cpSync(join(conformance, "servers/go"), go, { recursive: true });
-  // The conformance servers have the versions in the published table.
-  cpSync(join(import.meta.dirname, "go"), go, { recursive: true });
   const modules = JSON.stringify({
     version: "v2",
     modules: [{ path: "protoport/conformance/proto" }, { path: "protoport/gateway/proto" }],
