@@ -1,7 +1,4 @@
-/**
- * The entry `@protoport/gateway/health`, for the health of any server. Exports `grpc.health.v1`, and probes for
- * orchestrators and load balancers.
- */
+/** The entry `@protoport/gateway/health`: `grpc.health.v1`, and probes for orchestrators and load balancers. */
 export { Health } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 export {
   drainGracefully,

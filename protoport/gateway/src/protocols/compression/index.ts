@@ -1,3 +1,4 @@
+/** How are messages and bodies compressed on node? gzip, br and zstd. */
 import { promisify } from "node:util";
 import type { BrotliCompress, Gzip, ZstdCompress, ZstdOptions } from "node:zlib";
 import { problem } from "../../protobuf/index.ts";
