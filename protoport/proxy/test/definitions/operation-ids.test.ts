@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { ProxyCommand, runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { type RouteTexts, serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { checkDefinition, compareDefinitions, type Definition, parseDefinition } from "../../src/definitions/entry.ts";
-import { runOpenApi } from "../suites/long/definitions/openapi/run-openapi.ts";
 
 // The operation ids of a definition and of a proxy.
 
@@ -31,8 +30,11 @@ test("checkDefinition reports equal operation ids unless operationIds is full", 
 
 test("the openapi command refuses equal operation ids unless --operation-ids is full", async () => {
   const set = folder.write("clashing.binpb", clashing);
-  expect(await runOpenApi(set)).toMatchObject({ exitCode: 1, errors: `cannot describe the definition: ${clash}` });
-  const { exitCode, printed } = await runOpenApi(set, "--operation-ids", "full");
+  expect(await runProxyCommand("openapi", set)).toMatchObject({
+    exitCode: 1,
+    errors: `cannot describe the definition: ${clash}`,
+  });
+  const { exitCode, printed } = await runProxyCommand("openapi", set, "--operation-ids", "full");
   expect([exitCode, printed]).toEqual([0, expect.stringContaining('"operationId":"stock_v1_Admin_get"')]);
 });
 
@@ -68,7 +70,7 @@ test("a proxy refuses equal operation ids at start, unless operationIds is full"
   const full = configure(descriptors, { operationIds: "full" });
   await using command = new ProxyCommand(["--config", full]);
   const document = await (await fetch(`${await command.serving}/openapi.json`)).text();
-  expect(document).toBe((await runOpenApi(descriptors, "--operation-ids", "full")).printed);
+  expect(document).toBe((await runProxyCommand("openapi", descriptors, "--operation-ids", "full")).printed);
   configure(descriptors, { operationIds: "rpc" });
   command.hangUp();
   expect(await command.waitForLine(/^cannot reload the configuration: .*operationIds is rpc/)).toBeDefined();

@@ -8,7 +8,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { createProxyDocs } from "../../src/command/serving-parts.ts";
 import { compareDefinitions, parseDefinition, writeOpenApi } from "../../src/definitions/entry.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";
-import { runOpenApi } from "../suites/long/definitions/openapi/run-openapi.ts";
+import { runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 
 // The option protoport.auth.v1.required_scopes of a definition, in OpenAPI documents and in comparisons.
 
@@ -63,7 +63,7 @@ describe("writeOpenApi", () => {
     const response = await gateway.fetch(new Request("http://proxy.example/openapi.json"));
     const set = folder.write("set.binpb", descriptorSetOf(service.file, OrderService.file));
     const base = folder.write("base.json", JSON.stringify({ securitySchemes: { bearerAuth } }));
-    const { printed, errors } = await runOpenApi(set, "--base", base, "--server", "/");
+    const { printed, errors } = await runProxyCommand("openapi", set, "--base", base, "--server", "/");
     expect(errors).toBe("");
     expect(await response.text()).toBe(printed);
   });

@@ -3,6 +3,15 @@ import { expect } from "vitest";
 import { proxyCommand } from "../../../proxy/src/command/program.ts";
 import { within } from "../deadline.ts";
 
+/** Runs `protoport` in this process until it ends, and returns its exit code and its output. */
+export async function runProxyCommand(
+  ...args: readonly string[]
+): Promise<{ readonly exitCode: number; readonly printed: string; readonly errors: string }> {
+  const { done, printed, errors } = new ProxyCommand(args);
+  const exitCode = await within(done, "the end of the command");
+  return { exitCode, printed: printed.join("\n"), errors: errors.join("\n") };
+}
+
 /** `protoport` in this process. Dispose of the command with `await using`, which requires the exit code 0. */
 export class ProxyCommand implements AsyncDisposable {
   /** The lines on standard output. */

@@ -9,7 +9,7 @@ import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/index.ts";
 import { createProxyDocs } from "../../../src/command/serving-parts.ts";
-import { runOpenApi } from "../../suites/long/definitions/openapi/run-openapi.ts";
+import { runProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
 
 // grpc-gateway's option openapiv2_swagger, in documents that the command `openapi` writes and the proxy serves.
 
@@ -67,7 +67,7 @@ const swagger: Fields = [
 
 describe("openapi with openapiv2_swagger", () => {
   test("describes the definition's info, servers and credentials", async () => {
-    const { printed } = await runOpenApi(withSwagger("swagger.binpb", swagger));
+    const { printed } = await runProxyCommand("openapi", withSwagger("swagger.binpb", swagger));
     expect(JSON.parse(printed)).toMatchObject({
       info: {
         title: "Orders",
@@ -110,7 +110,7 @@ describe("openapi with openapiv2_swagger", () => {
       [11, [[1, [[1, "key"], [2, [[1, 2], [3, "x-key"], [4, 2]]]]]]],
     ];
     const files = [swaggerIn(file_orders_v1_orders, first), swaggerIn(file_library_v1_library, second)];
-    const { printed } = await runOpenApi(write("several.binpb", descriptorSetOf(...files)));
+    const { printed } = await runProxyCommand("openapi", write("several.binpb", descriptorSetOf(...files)));
     expect(JSON.parse(printed)).toMatchObject({
       info: { title: "Orders" },
       components: { securitySchemes: { key, other: { type: "http", scheme: "basic" } } },
@@ -119,7 +119,14 @@ describe("openapi with openapiv2_swagger", () => {
 
   test("flags override the base file, which overrides the option", async () => {
     const set = withSwagger("swagger.binpb", swagger);
-    const { printed } = await runOpenApi(set, "--base", write("b.json", JSON.stringify(base)), "--server", "/x");
+    const { printed } = await runProxyCommand(
+      "openapi",
+      set,
+      "--base",
+      write("b.json", JSON.stringify(base)),
+      "--server",
+      "/x",
+    );
     expect(JSON.parse(printed)).toMatchObject({
       info: { title: "Orders", version: "2", description: "All of them.", contact: { name: "Ada" } },
       servers: [{ url: "/x" }],
@@ -138,7 +145,7 @@ describe("openapi with openapiv2_swagger", () => {
     ["a requirement of an unknown scheme is ignored", [[12, [[1, [[1, "x"]]]]]], { security: [] }],
     ["a malformed option is ignored", [[2, 1]], { info }],
   ])("%s", async (_name, fields, want) => {
-    const { exitCode, printed } = await runOpenApi(withSwagger("one.binpb", fields));
+    const { exitCode, printed } = await runProxyCommand("openapi", withSwagger("one.binpb", fields));
     expect([exitCode, JSON.parse(printed)]).toEqual([0, expect.objectContaining(want)]);
   });
 });
@@ -158,7 +165,7 @@ describe("the proxy's /openapi.json with openapiv2_swagger", () => {
   }
 
   test("equals the document that the openapi command writes with --server /", async () => {
-    const { printed } = await runOpenApi(write("proxied.binpb", set), "--server", "/");
+    const { printed } = await runProxyCommand("openapi", write("proxied.binpb", set), "--server", "/");
     expect(await getDocument({})).toBe(printed);
     expect(JSON.parse(printed)).toMatchObject({ info: { title: "Orders" }, servers: [{ url: "/" }] });
   });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { runOpenApi } from "../../../../proxy/test/suites/long/definitions/openapi/run-openapi.ts";
+import { runProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { file_orders_v1_orders } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
@@ -22,7 +22,8 @@ test("the documented base file and plugin options are accepted", async () => {
     parse(plugin).plugins[0];
   expect(local.slice(1)).toEqual(["protoport", "protoc-gen-openapi"]);
   const flags = opt.map((option) => `--${option}`);
-  const { exitCode, printed } = await runOpenApi(
+  const { exitCode, printed } = await runProxyCommand(
+    "openapi",
     folder.file("set.binpb"),
     "--base",
     folder.file("base.yaml"),

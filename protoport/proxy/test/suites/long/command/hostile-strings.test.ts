@@ -12,9 +12,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { ServerReflection } from "../../../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
+import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { proxyCommand } from "../../../../src/command/program.ts";
 
 // A definition's strings come from an upstream, which may be hostile. On a terminal, ESC sequences run terminal
 // commands, and a line break forges a log line.
@@ -122,14 +122,9 @@ function serve(path: string, change: (value: string) => string): void {
   writeFileSync(set, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...files] })));
 }
 
-/** The signals for a command that is never stopped. */
-const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
-
 async function outputOf(args: readonly string[]): Promise<string> {
-  const lines: string[] = [];
-  const print = (text: string): void => void lines.push(text);
-  await proxyCommand(args, { ...neverStopped, out: print, err: print });
-  return lines.join("\n");
+  const { printed, errors } = await runProxyCommand(...args);
+  return `${printed}\n${errors}`;
 }
 
 test("the definition of this test is valid and contains all strings", async () => {

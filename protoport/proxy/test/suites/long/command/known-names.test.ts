@@ -7,12 +7,12 @@ import {
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { proxyCommand } from "../../../../src/command/program.ts";
 
 // Names of services and RPCs in the configuration that the descriptors do not declare.
 
@@ -31,14 +31,8 @@ type Result = { readonly exitCode: number; readonly errors: string };
 const check = (...args: readonly string[]): Promise<Result> => run(...args, "--check");
 
 async function run(...args: readonly string[]): Promise<Result> {
-  const errors: string[] = [];
-  const exitCode = await proxyCommand(args, {
-    out: () => undefined,
-    err: (text) => void errors.push(text),
-    stopRequested: () => new Promise(() => undefined),
-    onHangup: () => undefined,
-  });
-  return { exitCode, errors: errors.join("\n").replaceAll(folder.path, "DIR") };
+  const { exitCode, errors } = await runProxyCommand(...args);
+  return { exitCode, errors: errors.replaceAll(folder.path, "DIR") };
 }
 
 /** Writes a configuration file whose upstreams have these settings. */

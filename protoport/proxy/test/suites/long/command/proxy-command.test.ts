@@ -14,7 +14,7 @@ import {
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
-import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
+import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
@@ -79,11 +79,7 @@ function proxy(...args: readonly string[]): ProxyCommand {
   return new ProxyCommand(["--port", "0", "--drain-delay-ms", "0", ...args]);
 }
 
-async function run(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
-  const running = proxy(...args);
-  const exitCode = await within(running.done, "the command");
-  return { exitCode, printed: running.printed.join("\n"), errorOutput: running.errors.join("\n") };
-}
+const run = (...args: readonly string[]) => runProxyCommand("--port", "0", "--drain-delay-ms", "0", ...args);
 
 async function get(url: string): Promise<{ readonly status: number; readonly body: string }> {
   const response = await fetch(url);
@@ -229,7 +225,7 @@ const admitByFields: GatewayOptions["admit"] = ({ header, procedure }) => {
 test("--reflect-header fields are sent with reflection calls only", async () => {
   await using upstream = await startUpstream({}, admitByFields);
   const args = ["--upstream", `http://${upstream.address}`, "--reflection"];
-  expect((await run(...args)).errorOutput).toContain("server reflection failed: [unauthenticated] not you");
+  expect((await run(...args)).errors).toContain("server reflection failed: [unauthenticated] not you");
   const fields = ["--reflect-header", "Authorization: Bearer a:b", "--reflect-header", "x-team:green"];
   await using running = proxy(...args, ...fields);
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
@@ -385,7 +381,7 @@ test("rules without a served RPC are logged after each descriptor change", async
   const warning = `the rule for ${unselected} has no effect: no served RPC has this name`;
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
   const selected = ["--service", "greenhouse.*"];
-  expect(await run(...args, ...selected, "--check")).toMatchObject({ exitCode: 0, errorOutput: warning });
+  expect(await run(...args, ...selected, "--check")).toMatchObject({ exitCode: 0, errors: warning });
   await using running = proxy(...args, ...selected);
   expect((await get(`${await running.serving}/openapi.json`)).body).toContain('"/r/{sensor}"');
   expect(running.errors).toEqual([warning]);
@@ -412,8 +408,8 @@ test("misspelled service and RPC names are reported with the nearest name", asyn
   const token = JSON.stringify(write("misspelled-token", "a-token-of-sufficient-length"));
   const text = settings.join("\n").replace("DESCRIPTORS", descriptors).replace("TOKEN", token);
   const file = write("misspelled.yaml", text);
-  const { exitCode, errorOutput } = await run("--config", file, "--check");
-  expect({ exitCode, lines: errorOutput.split("\n") }).toEqual({
+  const { exitCode, errors } = await run("--config", file, "--check");
+  expect({ exitCode, lines: errors.split("\n") }).toEqual({
     exitCode: 0,
     lines: [
       `rest.services has no effect for greenhouse.v1.GreenhosueService: no served service matches this name, did you mean ${served}?`,
@@ -433,11 +429,11 @@ test("an unknown visibility label is reported with the known labels", async () =
   const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
   const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
-  expect((await run(...args, "--visibility", "internal")).errorOutput).toBe(warning);
-  expect((await run(...args, "--visibility", " INTERNAL ")).errorOutput).toBe("");
+  expect((await run(...args, "--visibility", "internal")).errors).toBe(warning);
+  expect((await run(...args, "--visibility", " INTERNAL ")).errors).toBe("");
   const unrestricted = write("unrestricted.binpb", greenhouses);
   const others = ["--upstream", "http://127.0.0.1:1", "--descriptors", unrestricted, "--check"];
-  expect((await run(...others, "--visibility", "A")).errorOutput).toBe(
+  expect((await run(...others, "--visibility", "A")).errors).toBe(
     'the visibility label "A" has no effect: the definitions have no labels',
   );
 });
@@ -445,25 +441,25 @@ test("an unknown visibility label is reported with the known labels", async () =
 test("descriptors without HTTP annotations are reported", async () => {
   const file = write("bare.binpb", descriptorSetOf(file_grpc_health_v1_health));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
-  expect((await run(...args)).errorOutput).toMatch(/no service to proxy; grpc\.health\.v1\.Health is not selected$/);
-  const { exitCode, errorOutput } = await run(...args, "--service", "grpc.health.*");
+  expect((await run(...args)).errors).toMatch(/no service to proxy; grpc\.health\.v1\.Health is not selected$/);
+  const { exitCode, errors } = await run(...args, "--service", "grpc.health.*");
   expect(exitCode).toBe(0);
-  expect(errorOutput).toMatch(/^no RPC has a REST route: .*; use --descriptors .*, or --rules$/);
+  expect(errors).toMatch(/^no RPC has a REST route: .*; use --descriptors .*, or --rules$/);
 });
 
 test("--check reports a TLS key that does not match or is missing", async () => {
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("checked.binpb", greenhouses), "--check"];
   const certificate = write("checked-cert.pem", pem.cert);
   const tls = (key: string): string[] => ["--tls-cert", certificate, "--tls-key", key];
-  expect(await run(...args, ...tls(write("checked-key.pem", pem.key)))).toMatchObject({ exitCode: 0, errorOutput: "" });
+  expect(await run(...args, ...tls(write("checked-key.pem", pem.key)))).toMatchObject({ exitCode: 0, errors: "" });
   const other = write("other-key.pem", upstreamPem.key);
   expect(await run(...args, ...tls(other))).toMatchObject({
     exitCode: 2,
-    errorOutput: expect.stringContaining("--tls-cert cannot be used with its key: "),
+    errors: expect.stringContaining("--tls-cert cannot be used with its key: "),
   });
   expect(await run(...args, ...tls("/none"))).toMatchObject({
     exitCode: 2,
-    errorOutput: expect.stringContaining("cannot read /none: ENOENT"),
+    errors: expect.stringContaining("cannot read /none: ENOENT"),
   });
 });
 
@@ -485,15 +481,15 @@ test.each(
     expect(await run(...args, certificate, ...withKey)).toEqual({
       exitCode: 2,
       printed: "",
-      errorOutput: `${option} has a certificate that ${reason}`,
+      errors: `${option} has a certificate that ${reason}`,
     });
     // In a chain, only the first certificate must be valid. With several authorities, only one must be.
     const renewed = write("renewed.pem", pem.cert + cert);
     const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
-    expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
+    expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errors: "" });
     if (option === "--upstream-tls-ca") {
       const reversed = write("turned.pem", cert + pem.cert);
-      expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errorOutput: "" });
+      expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errors: "" });
     }
   },
 );
@@ -504,7 +500,7 @@ test("--check reports a malformed CA certificate after a valid one", async () =>
   expect(await run(...args, "--upstream-tls-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
     exitCode: 2,
     printed: "",
-    errorOutput: expect.stringContaining("--upstream-tls-ca has a certificate that cannot be read: "),
+    errors: expect.stringContaining("--upstream-tls-ca has a certificate that cannot be read: "),
   });
 });
 
@@ -549,9 +545,9 @@ describe("an unreachable upstream of two", () => {
 
   test("makes --check print the other upstream's services and exit with 1", async () => {
     await using upstream = await startUpstream();
-    const { exitCode, printed, errorOutput } = await run(...args(upstream, "--check"));
+    const { exitCode, printed, errors } = await run(...args(upstream, "--check"));
     expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
-    expect(errorOutput).toContain(`serving without ${missing}: `);
+    expect(errors).toContain(`serving without ${missing}: `);
   });
 });
 
@@ -568,7 +564,7 @@ REST routes:
   greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water
 
 Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
-    errorOutput: "",
+    errors: "",
   });
   for (const [text, more] of [
     ["REST none, others none.", ["--timeout-ms", "0"]],
@@ -583,11 +579,8 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
   // Without listeners, a signal would terminate the process with an exit code other than 0.
   expect(checking.signals).toEqual([]);
   const wrong = write("wrong.yaml", `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
-  const { exitCode, errorOutput } = await run(...args, "--rules", wrong);
-  expect([exitCode, errorOutput]).toEqual([
-    1,
-    expect.stringContaining("cannot start the proxy: invalid HTTP rules:\n"),
-  ]);
+  const { exitCode, errors } = await run(...args, "--rules", wrong);
+  expect([exitCode, errors]).toEqual([1, expect.stringContaining("cannot start the proxy: invalid HTTP rules:\n")]);
 });
 
 describe("protoport serve", () => {
@@ -664,7 +657,7 @@ describe("protoport serve", () => {
   )("with $args reports the error and exits with 1 or 2", async ({ args, message, exitCode = 2 }) => {
     const result = await run(...args);
     expect(result).toMatchObject({ exitCode, printed: "" });
-    expect(result.errorOutput).toContain(message);
+    expect(result.errors).toContain(message);
   });
 
   test("exits with 1 and a message if the port is in use", async () => {
@@ -672,7 +665,7 @@ describe("protoport serve", () => {
     const port = other.address.slice(other.address.lastIndexOf(":") + 1);
     const result = await run(...local, "--descriptors", set, "--port", port);
     expect(result).toMatchObject({ exitCode: 1, printed: "" });
-    expect(result.errorOutput).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
+    expect(result.errors).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
-import { proxyCommand } from "../../../../src/command/program.ts";
+import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import {
   type ReflectedUpstream,
@@ -68,18 +68,6 @@ test("the documented upstreams serve their services, and conflicts are reported"
   ]);
 });
 
-/** Runs the command, and returns its exit code and its output. */
-async function run(args: readonly string[]): Promise<{ readonly exitCode: number; readonly errors: string }> {
-  const errors: string[] = [];
-  const exitCode = await proxyCommand([...args, "--check"], {
-    out: () => undefined,
-    err: (text) => void errors.push(text),
-    stopRequested: () => new Promise(() => undefined),
-    onHangup: () => undefined,
-  });
-  return { exitCode, errors: errors.join("\n") };
-}
-
 const [one, two] = ["--upstream dns:a:1", "--upstream dns:b:2"].map((text) => text.split(" "));
 const both = [...(one ?? []), ...(two ?? []), "--reflection"];
 
@@ -97,7 +85,7 @@ test.each(
       ['protoport: --service must have the address of an upstream before "=", got "dns:c:3"']],
   ],
 )("two upstreams with reflection and %s are refused", async (_name, flags, want) => {
-  const { exitCode, errors } = await run([...both, ...flags]);
+  const { exitCode, errors } = await runProxyCommand(...both, ...flags, "--check");
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));
   expect(errors).not.toContain("descriptors");
@@ -116,5 +104,8 @@ test.each(
   const file = folder.file("proxy.yaml");
   const first = '{ addresses: ["dns:a:1"], descriptors: reflection, services: [a.*] }';
   writeFileSync(file, `upstreams:\n  - ${first}\n  - { addresses: ["dns:b:2"], descriptors: reflection${second} }\n`);
-  expect(await run(["--config", file])).toEqual({ exitCode: 2, errors: want.replace("FILE", file) });
+  expect(await runProxyCommand("--config", file, "--check")).toMatchObject({
+    exitCode: 2,
+    errors: want.replace("FILE", file),
+  });
 });

@@ -8,9 +8,9 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
-import { proxyCommand } from "../../../../src/command/program.ts";
 import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
+import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import {
   file_kitchensink_v1_kitchen_sink,
@@ -50,24 +50,12 @@ function withRules(...rules: readonly object[]): readonly string[] {
   return ["--rules", write("rules.json", JSON.stringify({ rules }))];
 }
 
-/** The signals for a command that is never stopped. */
-const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
-
-async function check(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
-  const output: string[] = [];
-  const errors: string[] = [];
-  const exitCode = await proxyCommand(["check", ...args], {
-    ...neverStopped,
-    out: (text) => void output.push(text),
-    err: (text) => void errors.push(text),
-  });
-  return { exitCode, printed: output.join("\n"), errorOutput: errors.join("\n") };
-}
+const check = (...args: readonly string[]) => runProxyCommand("check", ...args);
 
 test("check counts a valid definition's services and bindings", async () => {
   expect(await check(orders)).toEqual({
     exitCode: 0,
-    errorOutput: "",
+    errors: "",
     printed: `${orders}: 1 service, 1 RPC\n\nThe gateway would start: 1 service with 1 REST binding.`,
   });
 });
@@ -166,8 +154,8 @@ test("--rules accepts JSON and YAML service configs, ignoring other services' ru
 
 test("--rules rejects JSON with duplicate members", async () => {
   const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
-  const { exitCode, errorOutput } = await check(everything, "--rules", rules);
-  expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
+  const { exitCode, errors } = await check(everything, "--rules", rules);
+  expect([exitCode, errors]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
 });
 
 describe("protoport check", () => {
@@ -201,10 +189,10 @@ describe("protoport check", () => {
       ["an annotation that is not an HttpRule", setWith(["M"]), "cannot check the definition: "],
     ],
   )("given %s as the input file, exits with 2", async (_name, content, message) => {
-    const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
+    const { exitCode, printed, errors } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
-    expect(errorOutput).toContain(message);
-    expect(errorOutput).not.toMatch(/\n {4}at /);
+    expect(errors).toContain(message);
+    expect(errors).not.toMatch(/\n {4}at /);
   });
 
   test("names the missing import and the npm package that contains it", async () => {
@@ -217,9 +205,9 @@ describe("protoport check", () => {
       service: [{ name: "S", method: [{ name: "R", inputType: ".a.M", outputType: ".a.M" }] }],
     };
     const sent = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
-    const { exitCode, errorOutput } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, sent)));
+    const { exitCode, errors } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, sent)));
     expect(exitCode).toBe(2);
-    expect(errorOutput).toBe(
+    expect(errors).toBe(
       "a.S is omitted: the type google.type.Date of a field of a.M is missing; missing import: google/type/date.proto. " +
         'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb". ' +
         'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"',
@@ -227,10 +215,8 @@ describe("protoport check", () => {
   });
 
   test("accepts a set without well-known imports", async () => {
-    const { exitCode, printed, errorOutput } = await check(
-      write("set.binpb", toBinary(FileDescriptorSetSchema, alone)),
-    );
-    expect([exitCode, errorOutput]).toEqual([0, ""]);
+    const { exitCode, printed, errors } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, alone)));
+    expect([exitCode, errors]).toEqual([0, ""]);
     expect(printed).toContain("The gateway would start: 1 service with 1 REST binding.");
   });
 
@@ -252,13 +238,13 @@ describe("protoport check", () => {
         "/a.yaml: line 2, column 10: *a is an alias"],
     ],
   )("given %s, exits with 2", async (_name, args, message) => {
-    const { exitCode, printed, errorOutput } = await check(...args);
+    const { exitCode, printed, errors } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
-    expect(errorOutput).toContain(message);
+    expect(errors).toContain(message);
   });
 
   test("reports a file larger than 200 MiB, without reading it completely", async () => {
-    expect((await check("/dev/zero")).errorOutput).toBe("/dev/zero is larger than 209715200 bytes");
+    expect((await check("/dev/zero")).errors).toBe("/dev/zero is larger than 209715200 bytes");
   });
 });
 

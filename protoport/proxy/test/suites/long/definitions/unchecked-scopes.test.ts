@@ -11,14 +11,13 @@ import {
   restrictedTo,
   scopedGreenhouse,
 } from "../../../../../testing/src/gateway/restricted.ts";
-import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
+import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
-import { proxyCommand } from "../../../../src/command/program.ts";
 
 // The proxy compares the option protoport.auth.v1.required_scopes with authentication.scopes.
 
@@ -55,14 +54,8 @@ async function check(services: readonly DescService[], settings: readonly string
 
 /** Runs `--check` with the file that was written. */
 async function runCheck(): Promise<CheckResult> {
-  const errors: string[] = [];
-  const exitCode = await proxyCommand(["--config", folder.file("proxy.yaml"), "--check"], {
-    out: () => undefined,
-    err: (text) => void errors.push(...text.replaceAll(folder.path, "DIR").split("\n")),
-    stopRequested: () => new Promise(() => undefined),
-    onHangup: () => undefined,
-  });
-  return { exitCode, errors };
+  const { exitCode, errors } = await runProxyCommand("--config", folder.file("proxy.yaml"), "--check");
+  return { exitCode, errors: errors === "" ? [] : errors.replaceAll(folder.path, "DIR").split("\n") };
 }
 
 const token = "a-token-of-sufficient-length";

@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { proxyCommand } from "../../../../../src/command/program.ts";
 import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { file_kitchensink_v1_kitchen_sink } from "../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../../../testing/src/process/child-program.ts";
@@ -48,15 +48,8 @@ beforeAll(async () => {
 }, 60_000);
 
 async function check(...args: readonly string[]): Promise<ProgramResult> {
-  const output: string[] = [];
-  const errors: string[] = [];
-  const exitCode = await proxyCommand(["check", ...args], {
-    stopRequested: () => new Promise<never>(() => undefined),
-    onHangup: () => undefined,
-    out: (text) => void output.push(text),
-    err: (text) => void errors.push(text),
-  });
-  return { exitCode, stdout: output.join("\n"), stderr: errors.join("\n") };
+  const { exitCode, printed, errors } = await runProxyCommand("check", ...args);
+  return { exitCode, stdout: printed, stderr: errors };
 }
 
 const inFirst = ["--service", "c0.*"];

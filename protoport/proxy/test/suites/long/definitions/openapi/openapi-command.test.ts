@@ -9,7 +9,7 @@ import { file_library_v1_library, LibraryService } from "../../../../../../testi
 import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { restrictedGreenhouse } from "../../../../../../testing/src/gateway/restricted.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runOpenApi } from "./run-openapi.ts";
+import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 
 // npx @protoport/proxy openapi
 
@@ -46,15 +46,15 @@ describe("the openapi command", () => {
     ] as const,
   )("%s writes createOpenApi's document", async (_name, args, options) => {
     const document = JSON.stringify(createOpenApi([OrderService], options));
-    expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
+    expect(await runProxyCommand("openapi", orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
   });
 
   test("omits RPCs and fields that --visibility hides", async () => {
     const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
-    expect(JSON.parse((await runOpenApi(set, "--visibility", "INTERNAL")).printed).paths).toHaveProperty(
-      "/sensors/{sensor}/reading",
-    );
-    const { printed, errors } = await runOpenApi(set, "--visibility", "PUBLIC");
+    expect(
+      JSON.parse((await runProxyCommand("openapi", set, "--visibility", "INTERNAL")).printed).paths,
+    ).toHaveProperty("/sensors/{sensor}/reading");
+    const { printed, errors } = await runProxyCommand("openapi", set, "--visibility", "PUBLIC");
     expect(Object.keys(JSON.parse(printed).paths)).toEqual(["/beds/{bed}:water"]);
     expect(printed).not.toContain("note");
     expect(errors).toBe('the visibility label "PUBLIC" has no effect: the definitions use INTERNAL');
@@ -65,14 +65,14 @@ describe("the openapi command", () => {
     const selector = "greenhouse.v1.GreenhouseService.GetReading";
     const ofHidden = write("hidden.yaml", `rules:\n- { selector: ${selector}, get: "/moved/{sensor}" }\n`);
     const pathsFor = async (...args: readonly string[]): Promise<readonly string[]> =>
-      Object.keys(JSON.parse((await runOpenApi(set, "--rules", ofHidden, ...args)).printed).paths);
+      Object.keys(JSON.parse((await runProxyCommand("openapi", set, "--rules", ofHidden, ...args)).printed).paths);
     expect(await pathsFor("--visibility", "PUBLIC", "--omit", selector)).toEqual(["/beds/{bed}:water"]);
     expect(await pathsFor("--visibility", "INTERNAL")).toContain("/moved/{sensor}");
   });
 
   test("writes the services that --service selects", async () => {
     const document = createOpenApi([LibraryService], { info: { title: LibraryService.typeName, version: "1.0.0" } });
-    const { printed } = await runOpenApi(both, "--service", LibraryService.typeName);
+    const { printed } = await runProxyCommand("openapi", both, "--service", LibraryService.typeName);
     expect(printed).toBe(JSON.stringify(document));
   });
 });
@@ -86,7 +86,11 @@ describe("the openapi command's output file", () => {
     await using proxy = await startProxyProcess(flags);
     const sent = await fetch(`${proxy.baseUrl}/${name}`);
     const out = folder.file(name);
-    expect(await runOpenApi(orders, "--out", out, ...args)).toEqual({ exitCode: 0, printed: "", errors: "" });
+    expect(await runProxyCommand("openapi", orders, "--out", out, ...args)).toEqual({
+      exitCode: 0,
+      printed: "",
+      errors: "",
+    });
     expect(readFileSync(out, "utf8")).toBe(await sent.text());
   });
 });
@@ -112,14 +116,14 @@ describe("the openapi command", () => {
         ["--rules", write("r.json", JSON.stringify({ rules: [{ ...rules.rules[0], delete: "/{nope}" }] }))], 1, "nope"],
     ],
   )("reports %s as an error", async (_name, args, code, says) => {
-    const { exitCode, errors } = await runOpenApi(orders, ...args);
+    const { exitCode, errors } = await runProxyCommand("openapi", orders, ...args);
     expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
   });
 
   test("reports a binding that OpenAPI 3.1 cannot describe", async () => {
     const custom = { ...rules.rules[0], delete: undefined, custom: { kind: "PROPFIND", path: "/{id}" } };
     const file = write("custom.json", JSON.stringify({ rules: [custom] }));
-    const { exitCode, errors } = await runOpenApi(both, "--rules", file);
+    const { exitCode, errors } = await runProxyCommand("openapi", both, "--rules", file);
     expect([exitCode, errors]).toEqual([
       0,
       expect.stringMatching(/^orders\.v1\.OrderService\.DeleteOrder is omitted: /),

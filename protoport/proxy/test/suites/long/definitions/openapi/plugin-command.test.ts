@@ -12,7 +12,7 @@ import { file_library_v1_library } from "../../../../../../testing/src/gen/libra
 import { file_orders_v1_orders } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { projectFolder, runProgram } from "../../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runOpenApi } from "./run-openapi.ts";
+import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 
 // The plugin for buf and protoc.
 
@@ -49,7 +49,16 @@ describe("the protoc plugin", () => {
       file_orders_v1_orders.proto.name,
     ]);
     expect([exitCode, stderr]).toEqual([0, ""]);
-    const { printed } = await runOpenApi(orders, "--format", "yaml", "--version", "3.2", "--title", "Orders");
+    const { printed } = await runProxyCommand(
+      "openapi",
+      orders,
+      "--format",
+      "yaml",
+      "--version",
+      "3.2",
+      "--title",
+      "Orders",
+    );
     expect(readFileSync(folder.file("generated/openapi.yaml"), "utf8")).toBe(`${printed}\n`);
   });
 

@@ -5,7 +5,7 @@ import { openValidation } from "../../../../../../gateway/src/validation/index.t
 import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_signup_v1_signup, SignupService } from "../../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runOpenApi } from "./run-openapi.ts";
+import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 
 test("openapi writes the field rules that --validate selects", async () => {
   using folder = createTempFolder();
@@ -13,6 +13,8 @@ test("openapi writes the field rules that --validate selects", async () => {
   writeFileSync(set, descriptorSetOf(file_signup_v1_signup));
   const signup = { title: SignupService.typeName, version: "1.0.0" };
   const document = createOpenApi([SignupService], { info: signup, validation: await openValidation() });
-  expect((await runOpenApi(set, "--validate")).printed).toBe(JSON.stringify(document));
-  expect((await runOpenApi(set)).printed).toBe(JSON.stringify(createOpenApi([SignupService], { info: signup })));
+  expect((await runProxyCommand("openapi", set, "--validate")).printed).toBe(JSON.stringify(document));
+  expect((await runProxyCommand("openapi", set)).printed).toBe(
+    JSON.stringify(createOpenApi([SignupService], { info: signup })),
+  );
 });
