@@ -34,7 +34,6 @@ const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port:
 
 // oxfmt-ignore
 const programs: readonly Program[] = [
-  { page: "README.md", start: "import { createPlantClient }", before: token, prints: ["deleted", "not-found"] },
   {
     page: "docs/how-to/authentication.md",
     start: "import { createPlantServer",
