@@ -18,7 +18,7 @@ test.each([
   ["until a write succeeds, tried every 1 s", 1_000, retryIntervalMs],
   ["A statement waits at most 0.1 s for a lock", 100, deleteTimeouts.lockTimeoutMs],
   ["lock and runs at most 5 s", 5_000, deleteTimeouts.statementTimeoutMs],
-  ["its caller gets `Unavailable` after two seconds", 2_000, maxLockedMs],
+  ["for two seconds, then unavailable", 2_000, maxLockedMs],
   ["for up to ten seconds from when it is first sent", 10_000, batchTimeoutMs],
   ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
   ["is not ready and retries every second", 1_000, retryIntervalMs],
