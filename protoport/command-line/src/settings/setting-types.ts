@@ -132,7 +132,7 @@ export function record<T>(
   };
 }
 
-/** A mapping with named settings. Unknown keys are refused. */
+/** A mapping with named settings. Unknown keys are refused. Settings without a value have no member. */
 export function mapping<T>(members: MembersOf<T>): SettingType<T>;
 export function mapping(members: Members): SettingType<unknown> {
   const isSecret = Object.values(members).some(({ type }) => type.isSecret === true);
@@ -162,7 +162,7 @@ export function mapping(members: Members): SettingType<unknown> {
         if (isRequired) report(at, `requires ${name}`);
         return [name, fallback];
       });
-      return Object.fromEntries(read);
+      return Object.fromEntries(read.filter(([, member]) => member !== undefined));
     },
   };
 }

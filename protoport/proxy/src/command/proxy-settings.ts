@@ -116,17 +116,10 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
 }
 
 function documentInfoOf({ settings: { openapi }, problemAt }: ReadSettings): Partial<OpenApiInfo> {
-  const { title, version, license } = openapi;
-  const { name = "", identifier, url } = license ?? {};
-  if (identifier !== undefined && url !== undefined)
+  const { operationIds: _, ...info } = openapi;
+  if (info.license?.identifier !== undefined && info.license.url !== undefined)
     throw problemAt("openapi.license.url", "must not be combined with openapi.license.identifier; use one of them");
-  return {
-    ...(title !== undefined && { title }),
-    ...(version !== undefined && { version }),
-    ...(license && {
-      license: { name, ...(identifier !== undefined && { identifier }), ...(url !== undefined && { url }) },
-    }),
-  };
+  return info;
 }
 
 /** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default item. */
@@ -142,9 +135,9 @@ function tlsOf({ settings: { listen }, problemAt }: ReadSettings): CertificateFi
   return toCertificateFiles(cert, key);
 }
 
-function toRest({ settings: { rest }, problemAt }: ReadSettings, rules: readonly ExternalHttpRule[]): RestOptions {
-  const { profile, errors, errorBody, json, options, services, omit } = rest;
-  if (errors !== undefined && errorBody !== undefined)
+function toRest({ settings, problemAt }: ReadSettings, rules: readonly ExternalHttpRule[]): RestOptions {
+  const { profile, json, options, services, ...rest } = settings.rest;
+  if (rest.errors !== undefined && rest.errorBody !== undefined)
     throw problemAt("rest.errorBody", "must not be combined with rest.errors; use one of them");
   const enabled = json.int64 === "numbers" ? [...options, "int64Numbers" as const] : options;
   const { service: ofAll, ...others } = toRestOptions(new Set(enabled), profile);
@@ -154,13 +147,11 @@ function toRest({ settings: { rest }, problemAt }: ReadSettings, rules: readonly
   }));
   return {
     ...others,
-    ...(errors && { errors }),
-    ...(errorBody && { errorBody }),
+    ...rest,
     service: (service: DescService) => ({
       ...ofAll?.(service),
       ...items.find(({ matches }) => matches?.(service.typeName))?.options,
     }),
-    omit,
     rules,
     ignoreUnregistered: true,
   };
@@ -182,10 +173,6 @@ function restOptionsOfService({
   return { ...enabled, ...(profile && { profile }) };
 }
 
-function toCors({ origins, maxAgeSeconds, ...fields }: NonNullable<ProxyConfiguration["cors"]>): CorsOptions {
-  return {
-    ...fields,
-    origins: origins.includes("*") ? "*" : origins,
-    ...(maxAgeSeconds !== undefined && { maxAgeSeconds }),
-  };
+function toCors(cors: NonNullable<ProxyConfiguration["cors"]>): CorsOptions {
+  return { ...cors, origins: cors.origins.includes("*") ? "*" : cors.origins };
 }

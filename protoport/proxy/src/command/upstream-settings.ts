@@ -26,8 +26,9 @@ export function toUpstreamOptions(
   const hidden = authentication?.forward === false ? ["authorization"] : [];
   return upstreams.map((upstream, at) => {
     const path = `upstreams[${at}]`;
-    const { addresses, descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader } = upstream;
-    if (addresses.length === 0) throw problemAt(`${path}.addresses`, "must contain at least one address");
+    const { descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader, ...others } = upstream;
+    const { tls, requestHeader, responseHeader, ...connection } = others;
+    if (connection.addresses.length === 0) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     const usesHeader = descriptors === "reflection";
     // The flag sets the header for all upstreams, and upstreams without reflection ignore the header.
@@ -39,14 +40,18 @@ export function toUpstreamOptions(
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
     return {
-      upstream: { ...connectionOf(upstream), limits: { headerBytes }, ...upstreamTlsOf(upstream, path, problemAt) },
+      upstream: {
+        ...connection,
+        limits: { headerBytes },
+        ...(tls && { tls: upstreamTlsOf(tls, upstream, path, problemAt) }),
+      },
       descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
       ...(usesHeader && { reflectionHeader }),
       retry,
       readMaxBytes: responseBytes,
       methodSettings,
-      requestHeader: toForwardRules(upstream.requestHeader, hidden),
-      ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
+      requestHeader: toForwardRules(requestHeader, hidden),
+      ...(responseHeader && { responseHeader: toForwardRules(responseHeader, []) }),
       services,
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(timeoutMaxMs !== undefined && { maxTimeoutMs: timeoutMaxMs }),
@@ -95,43 +100,25 @@ function requireCodes(items: ReadSettings["settings"]["methodConfig"], problemAt
   }
 }
 
-function connectionOf(upstream: UpstreamSection): UpstreamOptions {
-  const { addresses, connections, keepaliveMs, resolveEveryMs, healthService, maxConnectionAgeMs } = upstream;
-  return {
-    addresses,
-    ...(connections !== undefined && { connections }),
-    ...(keepaliveMs !== undefined && { keepaliveMs }),
-    ...(resolveEveryMs !== undefined && { resolveEveryMs }),
-    ...(healthService !== undefined && { healthService }),
-    ...(maxConnectionAgeMs !== undefined && { maxConnectionAgeMs }),
-  };
-}
-
 function upstreamTlsOf(
-  { addresses, tls }: UpstreamSection,
+  tls: UpstreamTlsSection,
+  { addresses }: UpstreamSection,
   path: string,
   problemAt: ReadSettings["problemAt"],
-): { readonly tls?: UpstreamTls } {
-  if (tls === undefined) return {};
+): UpstreamTls {
   const plaintext = addresses.find((address) => /^(?:http|unix):/i.test(address));
   // If the user configures TLS, calls and their credentials must not be sent in plaintext.
   if (plaintext !== undefined)
-    throw problemAt(`${path}.tls.${firstSet(tls)}`, `requires an address with TLS, got "${plaintext}"`);
-  const { ca, cert, key, servername } = tls;
+    throw problemAt(`${path}.tls.${Object.keys(tls)[0] ?? ""}`, `requires an address with TLS, got "${plaintext}"`);
+  const { ca, cert, key, ...name } = tls;
   if ((cert === undefined) !== (key === undefined))
     throw problemAt(`${path}.tls.${cert === undefined ? "key" : "cert"}`, "requires both a certificate and its key");
   return {
-    tls: {
-      ...(ca !== undefined && { ca: readPem(ca) }),
-      ...(cert !== undefined && { cert: readPem(cert) }),
-      ...(key !== undefined && { key: readPem(key) }),
-      ...(servername !== undefined && { servername }),
-    },
+    ...name,
+    ...(ca !== undefined && { ca: readPem(ca) }),
+    ...(cert !== undefined && { cert: readPem(cert) }),
+    ...(key !== undefined && { key: readPem(key) }),
   };
-}
-
-function firstSet(tls: UpstreamTlsSection): string {
-  return Object.entries(tls).find(([, value]) => value !== undefined)?.[0] ?? "";
 }
 
 /** @param hidden - field names that are never forwarded */

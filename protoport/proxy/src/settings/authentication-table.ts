@@ -7,15 +7,15 @@ import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } fro
 export interface AuthenticationSection {
   readonly realm: string;
   readonly tokens: readonly string[];
-  readonly tokenHashesFile: string | undefined;
+  readonly tokenHashesFile?: string;
   readonly jwt: readonly JwtSection[];
-  readonly introspection: IntrospectionSection | undefined;
+  readonly introspection?: IntrospectionSection;
   readonly open: readonly string[];
-  readonly publicUrl: URL | undefined;
+  readonly publicUrl?: URL;
   /** The scopes that RPCs require, by selector. */
   readonly scopes: Readonly<Record<string, string>>;
   /** The scopes that clients request first. */
-  readonly initialScopes: readonly string[] | undefined;
+  readonly initialScopes?: readonly string[];
   readonly forward: boolean;
 }
 

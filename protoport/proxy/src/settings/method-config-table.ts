@@ -5,8 +5,8 @@ import { formatted, integer, list, mapping, positiveNumber, text } from "@protop
 /** A `methodConfig` item, as in gRPC's service config. */
 export interface MethodConfigSection {
   readonly name: readonly MethodNameSection[];
-  readonly timeout: number | undefined;
-  readonly retryPolicy: RetryPolicySection | undefined;
+  readonly timeout?: number;
+  readonly retryPolicy?: RetryPolicySection;
 }
 
 /** A name in a {@link MethodConfigSection}, which selects a method, all methods in a service, or all services. */

@@ -8,23 +8,21 @@ import type { UpstreamSection } from "./upstream-table.ts";
 /** The proxy's configuration from its file and flags. The setting tables explain each member. */
 export interface ProxyConfiguration {
   readonly listen: ListenSection;
-  readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
+  readonly admin: { readonly host?: string; readonly port?: number };
   readonly upstreams: readonly UpstreamSection[];
   readonly methodConfig: readonly MethodConfigSection[];
   readonly rest: RestSection;
-  readonly authentication: AuthenticationSection | undefined;
+  readonly authentication?: AuthenticationSection;
   readonly rateLimit: RateLimitSection;
-  readonly cors: CorsSection | undefined;
-  readonly trustedProxies: readonly string[] | undefined;
+  readonly cors?: CorsSection;
+  readonly trustedProxies?: readonly string[];
   readonly headerBytes: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
   readonly docs: boolean;
   readonly openapi: OpenApiSection;
-  readonly mcp:
-    | { readonly tools: readonly string[]; readonly paramHeaders: Readonly<Record<string, string>> }
-    | undefined;
-  readonly visibility: { readonly allow: readonly string[] } | undefined;
+  readonly mcp?: { readonly tools: readonly string[]; readonly paramHeaders: Readonly<Record<string, string>> };
+  readonly visibility?: { readonly allow: readonly string[] };
   readonly validate: boolean;
   readonly validateReflected: boolean;
   readonly accessLog: "off" | "errors" | "all";
@@ -35,11 +33,9 @@ export interface ProxyConfiguration {
 
 /** The members of the OpenAPI document's Info Object, and the names in its operation ids. */
 export interface OpenApiSection {
-  readonly title: string | undefined;
-  readonly version: string | undefined;
-  readonly license:
-    | { readonly name: string; readonly identifier: string | undefined; readonly url: string | undefined }
-    | undefined;
+  readonly title?: string;
+  readonly version?: string;
+  readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
   readonly operationIds: OperationIds;
 }
 
@@ -47,14 +43,14 @@ export interface OpenApiSection {
 export interface ListenSection {
   readonly host: string;
   readonly port: number;
-  readonly tls: { readonly cert: string | undefined; readonly key: string | undefined } | undefined;
+  readonly tls?: { readonly cert?: string; readonly key?: string };
 }
 
 /** Settings for mapping RPCs to REST. */
 export interface RestSection {
   readonly profile: RestProfile;
-  readonly errors: RestOptions["errors"];
-  readonly errorBody: RestOptions["errorBody"];
+  readonly errors?: NonNullable<RestOptions["errors"]>;
+  readonly errorBody?: NonNullable<RestOptions["errorBody"]>;
   readonly json: JsonSection;
   readonly options: readonly SwitchName[];
   readonly services: readonly RestServiceSection[];
@@ -66,21 +62,21 @@ export interface RestSection {
 export interface JsonSection {
   readonly names: "json" | "proto";
   readonly enums: "names" | "numbers";
-  readonly unpopulated: boolean | undefined;
+  readonly unpopulated?: boolean;
   readonly int64: "strings" | "numbers";
 }
 
 /** REST settings for some services. */
 export interface RestServiceSection {
   readonly name: string;
-  readonly profile: RestProfile | undefined;
+  readonly profile?: RestProfile;
   readonly options: readonly SwitchName[];
 }
 
 /** Maximum calls per second. The number is also the maximum burst. */
 export interface RateLimitSection {
-  readonly perPrincipal: number | undefined;
-  readonly perAddress: number | undefined;
+  readonly perPrincipal?: number;
+  readonly perAddress?: number;
 }
 
 /** Settings for calls from web pages (CORS). */
@@ -88,5 +84,5 @@ export interface CorsSection {
   readonly origins: readonly string[];
   readonly allowedHeaders: readonly string[];
   readonly exposedHeaders: readonly string[];
-  readonly maxAgeSeconds: number | undefined;
+  readonly maxAgeSeconds?: number;
 }

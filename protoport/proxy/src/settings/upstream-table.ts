@@ -1,37 +1,33 @@
 import type { Located, SettingType } from "@protoport/command-line/settings";
 import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@protoport/command-line/settings";
+import type { UpstreamOptions } from "../upstreams/index.ts";
 import { fieldValues, newFieldName } from "./field-types.ts";
 
 /** A gRPC service behind the proxy. */
-export interface UpstreamSection {
+export interface UpstreamSection extends Omit<UpstreamOptions, "addresses" | "tls" | "lookup" | "limits"> {
   readonly addresses: readonly string[];
-  readonly descriptors: string | undefined;
+  readonly descriptors?: string;
   readonly reflectionHeader: Readonly<Record<string, string>>;
   readonly services: readonly string[];
-  readonly tls: UpstreamTlsSection | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly timeoutMaxMs: number | undefined;
+  readonly tls?: UpstreamTlsSection;
+  readonly timeoutMs?: number;
+  readonly timeoutMaxMs?: number;
   readonly retry: "transparent" | "off";
-  readonly connections: number | undefined;
-  readonly keepaliveMs: number | undefined;
-  readonly resolveEveryMs: number | undefined;
-  readonly healthService: string | undefined;
-  readonly maxConnectionAgeMs: number | undefined;
-  readonly requestHeader: HeaderRulesSection | undefined;
-  readonly responseHeader: HeaderRulesSection | undefined;
+  readonly requestHeader?: HeaderRulesSection;
+  readonly responseHeader?: HeaderRulesSection;
 }
 
 /** TLS settings for connections to an upstream. */
 export interface UpstreamTlsSection {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly servername: string | undefined;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly servername?: string;
 }
 
 /** Rules for forwarding header fields in one direction. */
 export interface HeaderRulesSection {
-  readonly allow: readonly string[] | undefined;
+  readonly allow?: readonly string[];
   readonly deny: readonly string[];
   readonly rename: Readonly<Record<string, string>>;
   readonly set: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { NamePatterns } from "@protoport/gateway/options";
 interface ServicePatterns {
   /** Full service names. A name that ends in `*` is a prefix. Empty or `undefined` selects all services. */
   readonly services?: readonly string[] | undefined;
-  readonly descriptors: unknown;
+  readonly descriptors?: unknown;
 }
 
 /** A reason why an upstream's patterns cannot be used. */

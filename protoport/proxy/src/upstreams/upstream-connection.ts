@@ -6,17 +6,11 @@ import { ClientConnection, type Http2Limits } from "@protoport/gateway/http2-cli
 import { HealthWatch } from "./health-watch.ts";
 import { explainTlsError, missingClientCertificate, type PreparedTls } from "./open-socket.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
-import type { UpstreamLimits } from "./upstream-limits.ts";
+import type { CompleteUpstreamOptions } from "./upstream-options.ts";
 
 /** Settings that all upstream servers share. */
-export interface ServerSettings {
+export interface ServerSettings extends Omit<CompleteUpstreamOptions, "addresses" | "tls"> {
   readonly tls: PreparedTls | undefined;
-  /** Maximum connections to each server. */
-  readonly connections: number;
-  readonly keepaliveMs: number;
-  readonly healthService: string | undefined;
-  readonly maxConnectionAgeMs: number;
-  readonly limits: UpstreamLimits;
   /** Limits for the first connection to a server. */
   readonly http2Limits: Http2Limits;
   /** Limits for additional connections. */

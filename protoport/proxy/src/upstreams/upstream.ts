@@ -72,7 +72,7 @@ export class Upstream implements AsyncDisposable {
   /** See {@link createUpstream}. */
   constructor(options: UpstreamOptions) {
     const settings = readUpstreamOptions(options);
-    const { tls, limits, connections, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
+    const { tls, limits, keepaliveMs } = settings;
     const [first, ...others] = readAddresses(settings.addresses, tls !== undefined);
     this.scheme = first.scheme;
     this.authority = first.authority;
@@ -80,12 +80,8 @@ export class Upstream implements AsyncDisposable {
     this.#limits = limits;
     this.#queue = new CallQueue(limits, this.name);
     this.#settings = {
+      ...settings,
       tls: first.scheme === "https" ? prepareTls(tls) : undefined,
-      connections,
-      keepaliveMs,
-      healthService,
-      maxConnectionAgeMs,
-      limits,
       http2Limits: toClientLimits(limits, keepaliveMs, limits.idleTimeoutMs),
       additionalHttp2Limits: toClientLimits(
         limits,
