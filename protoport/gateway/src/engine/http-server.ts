@@ -135,11 +135,6 @@ export function dateFields(): HeaderFields {
   return date;
 }
 
-/** Returns the remote address and port of a socket. */
-export function peerOfSocket(socket: Socket): Peer {
-  return { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
-}
-
 /** Makes a socket report another peer, such as the client that a PROXY header names. */
 export function overridePeer(socket: Socket, { address, port }: Peer): void {
   Object.defineProperty(socket, "remoteAddress", { value: address });

@@ -13,8 +13,8 @@ import {
   requireFields,
   runAfterTurn,
 } from "../http/index.ts";
-import { AwaitedBody } from "../http/node-entry.ts";
-import { dateFields, HttpServer, type HttpServerOptions, peerOfSocket } from "./http-server.ts";
+import { AwaitedBody, peerOf } from "../http/node-entry.ts";
+import { dateFields, HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { Http1Connection, type RequestReceiver } from "./http1/http1-connection.ts";
 import type { Http1RequestHead } from "./http1/request-head.ts";
 import { keepAliveLines } from "./http1/response-head.ts";
@@ -94,7 +94,7 @@ class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   }
 
   get peer(): Peer {
-    return peerOfSocket(this.#connection.socket);
+    return peerOf(this.#connection.socket);
   }
 
   onRequestError(problem: HttpProblem): void {

@@ -12,9 +12,9 @@ import {
   type RequestBody,
   resetProblem,
 } from "../http/index.ts";
-import { AwaitedBody } from "../http/node-entry.ts";
+import { AwaitedBody, peerOf } from "../http/node-entry.ts";
 import { putBack } from "./first-bytes.ts";
-import { dateFields, HttpServer, type HttpServerOptions, peerOfSocket } from "./http-server.ts";
+import { dateFields, HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { defaultHttp2Limits, type Http2Limits } from "./http2/http2-limits.ts";
 import { encodeBlock, encodeStatus } from "./http2/hpack/encoder.ts";
 import { Http2Connection } from "./http2/http2-connection.ts";
@@ -34,7 +34,7 @@ export function createHttp2Server({
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket, firstBytes: Buffer | undefined): Http2Connection => {
     if (firstBytes !== undefined) putBack(socket, firstBytes);
-    const peer = peerOfSocket(socket);
+    const peer = peerOf(socket);
     // Identifies the connection for applications, which must not get the socket.
     const key = {};
     const connection = new Http2Connection(socket, {
