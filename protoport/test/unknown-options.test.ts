@@ -180,7 +180,7 @@ const others: Readonly<Record<string, string>> = {
 
 /** The entries for adapters and commands, whose objects programs declare with their types. */
 const forAdapters =
-  /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|options|rest)$|^frameworks\/nest-mount$/;
+  /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|openapi-checks|options|rest)$|^frameworks\/nest-mount$/;
 
 describeUnknownOptions({ tree: protoportTree, isCovered: (entry) => !forAdapters.test(entry), gives, others });
 

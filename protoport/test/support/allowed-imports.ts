@@ -114,6 +114,7 @@ export const entryImporters: Readonly<Record<string, readonly string[]>> = {
   "gateway/mcp": ["proxy"],
   "gateway/messages": ["grpc-handlers", "proxy", "rest-client", "telemetry"],
   "gateway/openapi": ["auth", "proxy"],
+  "gateway/openapi-checks": ["proxy"],
   "gateway/options": ["auth", "command-line", "docs-page", "frameworks", "grpc-handlers", "proxy", "rest-client",
     "telemetry"],
   "gateway/rest": ["proxy", "rest-client"],

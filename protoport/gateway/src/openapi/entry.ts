@@ -14,5 +14,4 @@ export {
   readComments,
 } from "./index.ts";
 export { documentBaseOf, type OpenApiBase } from "./document-base.ts";
-export { createOperationIds, findOperationIdClash, type OperationIds } from "./operation-ids.ts";
-export { unsupportedOpenApiOptions } from "./openapi-options.ts";
+export type { OperationIds } from "./operation-ids.ts";

@@ -55,11 +55,15 @@ export function createOperationIds(names: OperationIds = "service"): (method: De
   };
 }
 
-/** The bindings that a document describes, from `compileInSteps` of `@protoport/gateway/rest`. */
-type DescribedBindings = readonly RestBinding[];
-
-/** Returns why RPCs have equal operation ids, with the remedy, or `undefined` if their ids differ. */
-export function findOperationIdClash(bindings: DescribedBindings, names: OperationIds = "service"): string | undefined {
+/**
+ * Returns why RPCs have equal operation ids, with the remedy, or `undefined` if their ids differ.
+ *
+ * @param bindings - the bindings that a document describes, from `compileInSteps` of `@protoport/gateway/rest`
+ */
+export function findOperationIdClash(
+  bindings: readonly RestBinding[],
+  names: OperationIds = "service",
+): string | undefined {
   const nextId = createOperationIds(names);
   const methods = bindings.flatMap((binding) => Array.from({ length: maxOperationsOf(binding) }, () => binding.method));
   const clash = [...Map.groupBy(methods, nextId)].find(([, sharing]) => sharing.length > 1);

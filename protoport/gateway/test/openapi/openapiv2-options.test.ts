@@ -7,7 +7,8 @@ import {
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../src/index.ts";
-import { createOpenApi, type OpenApiOptions, unsupportedOpenApiOptions } from "../../src/openapi/entry.ts";
+import { unsupportedOpenApiOptions } from "../../src/openapi/checks-entry.ts";
+import { createOpenApi, type OpenApiOptions } from "../../src/openapi/entry.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { readDescriptorSetInTurns } from "@protoport/gateway/descriptors";
 import { runInTurns } from "@protoport/gateway/exchange";
-import { findOperationIdClash } from "@protoport/gateway/openapi";
+import { findOperationIdClash } from "@protoport/gateway/openapi-checks";
 import { NamePatterns } from "@protoport/gateway/options";
 import { compileInSteps, createNameFilter, procedureOf, selectorOf } from "@protoport/gateway/rest";
 import type { ProxyGateway } from "../create-proxy.ts";

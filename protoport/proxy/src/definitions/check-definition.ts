@@ -1,4 +1,4 @@
-import { findOperationIdClash, type OperationIds, unsupportedOpenApiOptions } from "@protoport/gateway/openapi";
+import { findOperationIdClash, type OperationIds, unsupportedOpenApiOptions } from "@protoport/gateway/openapi-checks";
 import { messageOf } from "@protoport/gateway/errors";
 import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type RestBinding, type RestOptions, checkRestRoutes, withoutRpcs } from "@protoport/gateway/rest";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
-import { createOperationIds, type OperationIds } from "@protoport/gateway/openapi";
+import { createOperationIds, type OperationIds } from "@protoport/gateway/openapi-checks";
 import { type RestBinding, type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
