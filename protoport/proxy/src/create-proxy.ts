@@ -7,7 +7,7 @@ import {
   gatewayOptionNames,
 } from "@protoport/gateway/forward";
 import { withCode } from "@protoport/gateway/errors";
-import type { RestOptions } from "@protoport/gateway/rest";
+import type { RestBinding, RestOptions } from "@protoport/gateway/rest";
 import type { Gateway, GatewayOptions } from "@protoport/gateway";
 import {
   arrayOf,
@@ -115,6 +115,8 @@ export interface ProxyGateway extends Gateway {
    * `createOpenApi` accepts these options to describe {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
+  /** The REST bindings in use, of which the document of `createOpenApi` describes each. */
+  readonly bindings: readonly RestBinding[];
   /**
    * Reads the descriptors again, and validates them as at the start. Calls in flight keep the old descriptors. Never
    * rejects. An upstream whose descriptors cannot be read or are invalid keeps its previous descriptors. All other
@@ -137,7 +139,7 @@ export interface ProxyGateway extends Gateway {
 
 /** Throws or rejects to refuse new options, which then are not applied. Gets the services that would be served. */
 type AcceptServices = (
-  next: Pick<ProxyGateway, "services" | "rest" | "descriptorReloads" | "descriptorSets">,
+  next: Pick<ProxyGateway, "services" | "rest" | "bindings" | "descriptorReloads" | "descriptorSets">,
 ) => void | Promise<void>;
 
 /**
@@ -210,11 +212,15 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
     get rest() {
       return generations.inUse.compiled.rest;
     },
+    get bindings() {
+      return generations.inUse.compiled.routes.rest.bindings;
+    },
     reload: () => generations.reload(),
     reconfigure: async (options, accept) => {
-      await generations.apply(options, ({ services, compiled: { rest }, descriptorReloads, descriptorSets }) =>
-        accept?.({ services, rest, descriptorReloads, descriptorSets }),
-      );
+      await generations.apply(options, ({ services, compiled, descriptorReloads, descriptorSets }) => {
+        const { rest, routes } = compiled;
+        return accept?.({ services, rest, bindings: routes.rest.bindings, descriptorReloads, descriptorSets });
+      });
     },
   };
 }

@@ -18,25 +18,14 @@ import type { ServingParts } from "./serving-parts.ts";
  * equal operation ids
  */
 export async function requireServable(
-  next: ServedScopes & Pick<ProxyGateway, "descriptorSets" | "rest">,
+  next: ServedScopes & Pick<ProxyGateway, "bindings" | "descriptorSets">,
   parts: ServingParts,
   previous?: ServingParts,
 ): Promise<void> {
   await requireKnownNames(parts.settings, next.descriptorSets);
   requireDefinedScopes(next, parts, previous);
-  await requireOperationIds(next, parts);
-}
-
-/** @throws SettingsProblem if RPCs have equal operation ids in the document that the proxy would serve */
-async function requireOperationIds(
-  { services, rest }: Pick<ProxyGateway, "services" | "rest">,
-  { settings: { hasDocs, operationIds, problemAt } }: ServingParts,
-): Promise<void> {
-  if (!hasDocs) return;
-  const methods = services.flatMap((service) => service.methods);
-  // The start reports rules of files that are not valid.
-  const routes = await runInTurns(compileInSteps(methods, rest)).catch(() => undefined);
-  const clash = findOperationIdClash(routes?.bindings ?? [], operationIds);
+  const { hasDocs, operationIds, problemAt } = parts.settings;
+  const clash = hasDocs ? findOperationIdClash(next.bindings, operationIds) : undefined;
   if (clash !== undefined) throw problemAt("openapi.operationIds", `is ${operationIds}, but ${clash}`);
 }
 
@@ -44,7 +33,7 @@ async function requireOperationIds(
 export async function requireServableFiles(parts: ServingParts): Promise<void> {
   const { upstreams, visibility } = parts.settings;
   const descriptorSets = await readFiles(parts.settings);
-  const files = await Promise.all(
+  const described = await Promise.all(
     descriptorSets.map(async (set, at) => {
       const isServed = createNameFilter(upstreams[at]?.services ?? []) ?? (() => true);
       // The start reports a file that cannot be read.
@@ -52,9 +41,12 @@ export async function requireServableFiles(parts: ServingParts): Promise<void> {
       return services.filter(({ typeName }) => isServed(typeName));
     }),
   );
-  const descriptorReloads = files.map((services) => ({ services: services.map(({ typeName }) => typeName) }));
-  const { rest } = parts.settings;
-  await requireServable({ services: files.flat(), descriptorReloads, descriptorSets, rest }, parts);
+  const descriptorReloads = described.map((each) => ({ services: each.map(({ typeName }) => typeName) }));
+  const services = described.flat();
+  const methods = services.flatMap((service) => service.methods);
+  // The start reports rules that are not valid.
+  const routes = await runInTurns(compileInSteps(methods, parts.settings.rest)).catch(() => undefined);
+  await requireServable({ services, descriptorReloads, descriptorSets, bindings: routes?.bindings ?? [] }, parts);
 }
 
 /** The settings and the access checks that determine which scopes are checked. */
