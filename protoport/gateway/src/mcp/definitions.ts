@@ -16,8 +16,13 @@ const maxDescription = 4_000;
 /** Maximum characters in a title. A title is one line in a list. */
 const maxTitle = 200;
 
-/** A definition as JSON text, preceded by a comma. */
-type ToolDefinition = Uint8Array;
+/** A tool's definition. */
+interface ToolDefinition {
+  /** The JSON text, preceded by a comma. */
+  readonly json: Uint8Array;
+  /** Number of fields and enum values that the schemas took to describe. */
+  readonly fields: number;
+}
 
 /** Returns a function that describes tools. Each definition is created on its first use. */
 export function createDefinitions(
@@ -36,7 +41,7 @@ export function createDefinitions(
     if (known !== undefined) return known;
     const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
     const definition = describeTool(tool, httpMethods, { ...options, comments }, paramHeaders);
-    keptBytes += definition.byteLength;
+    keptBytes += definition.json.byteLength;
     if (keptBytes <= maxKeptBytes) kept.set(tool, definition);
     return definition;
   };
@@ -74,7 +79,7 @@ function describeTool(
     _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),
     annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),
   };
-  return toUtf8(`,${JSON.stringify(definition)}`);
+  return { json: toUtf8(`,${JSON.stringify(definition)}`), fields: input.fields + output.fields };
 }
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {

@@ -41,6 +41,8 @@ interface MessageSchema {
   readonly schema: JsonObject;
   /** Whether fields or enum values are omitted. */
   readonly isTruncated: boolean;
+  /** Number of fields and enum values that were described or omitted by name. */
+  readonly fields: number;
 }
 
 /**
@@ -50,11 +52,12 @@ interface MessageSchema {
  */
 export function createMessageSchema(desc: DescMessage, options: MessageSchemaOptions): MessageSchema {
   // Lengths are only estimated at first. The second attempt usually fits.
-  for (let budget = maxFields; ;) {
+  for (let budget = maxFields, fields = 0; ;) {
     const total = new FieldBudget(budget);
     const schema = describe(desc, total, options);
+    fields += total.usedFields;
     const { length } = JSON.stringify(schema);
-    if (length <= maxSchemaLength || budget === 0) return { schema, isTruncated: total.isExceeded };
+    if (length <= maxSchemaLength || budget === 0) return { schema, isTruncated: total.isExceeded, fields };
     budget = Math.floor(total.usedFields * Math.min(1 / 2, maxSchemaLength / length));
   }
 }

@@ -95,14 +95,18 @@ export class Schemas {
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const { total, hasExamples = true, isNameShown } = this.#options;
     const budget = bound?.budget ?? new FieldBudget(maxComponentFields, total);
-    const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
-    const fields = bodyFields.filter(
-      (field) =>
-        !budget.isExceeded &&
-        budget.takeField(this.nameOf(field), this.commentOf(field)) &&
-        isNameShown?.(this.nameOf(field)) !== false,
-    );
-    const omitsFields = fields.length < bodyFields.length;
+    const fields: DescField[] = [];
+    let omitsFields = false;
+    for (const field of desc.fields) {
+      if (bound?.byPath.get(field) === "whole") continue;
+      const name = this.nameOf(field);
+      if (budget.isExceeded || !budget.takeField(name, this.commentOf(field))) {
+        omitsFields = true;
+        break;
+      }
+      if (isNameShown?.(name) === false) omitsFields = true;
+      else fields.push(field);
+    }
     const closingKeywords = omitsFields ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
     if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closingKeywords };
     return {
