@@ -317,7 +317,7 @@ function schemaOfTemplate(value: JsonValue): OpenApiSchema {
 
 function schemaOfErrors(form: ErrorForm, template: RestOptions["errorBody"]): (typeof errorSchemas)[ErrorForm] {
   if (template === undefined) return errorSchemas[form];
-  const parts = { code: 5, codeName: "NOT_FOUND", httpStatus: 404, message: "not found", details: [] };
+  const parts = { code: "NOT_FOUND", number: 5, httpStatus: 404, message: "not found", details: [] };
   return { name: "ErrorBody", schema: { ...schemaOfTemplate(template), examples: [fillErrorBody(template, parts)] } };
 }
 

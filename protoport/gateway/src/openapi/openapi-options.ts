@@ -12,29 +12,24 @@ import {
 } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import {
-  type ExternalDocumentation,
   openapiv2_enum,
   openapiv2_field,
   openapiv2_operation,
   openapiv2_schema,
   openapiv2_swagger,
   openapiv2_tag,
+  type Operation,
+  type Tag,
 } from "../protobuf/gen/protoc-gen-openapiv2/options/annotations_pb.ts";
 
 /** A descriptor whose grpc-gateway options documents use. */
 type Described = DescMethod | DescMessage | DescService | DescField | DescEnum;
 
 /** The members of a descriptor's `openapiv2_*` option that documents use. A string that is not set is empty. */
-interface OpenApiDescOptions {
-  readonly tags?: readonly string[];
-  /** The name of a service's tag. */
-  readonly name?: string;
-  readonly summary?: string;
-  readonly description?: string;
-  readonly operationId?: string;
-  readonly deprecated?: boolean;
-  readonly externalDocs?: ExternalDocumentation | undefined;
-}
+type OpenApiDescOptions = Partial<
+  Pick<Tag, "name"> &
+    Pick<Operation, "tags" | "summary" | "description" | "operationId" | "deprecated" | "externalDocs">
+>;
 
 // `getOption` finds options by extension number. Definitions may import another copy of the options' generated code, or
 // lack the file that declares the options.
@@ -82,8 +77,8 @@ function readOption(desc: Described): OpenApiDescOptions {
       case "enum":
         return getOption(desc, openapiv2_enum);
       case "message": {
-        const { jsonSchema, externalDocs } = getOption(desc, openapiv2_schema);
-        return { description: jsonSchema?.description ?? "", externalDocs };
+        const { jsonSchema, ...others } = getOption(desc, openapiv2_schema);
+        return { ...others, description: jsonSchema?.description ?? "" };
       }
     }
   } catch {

@@ -2,17 +2,11 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { withCode } from "../../../http/index.ts";
 import type { ErrorParts } from "./error-forms.ts";
 
-/** The values of the placeholders, by name. */
-const valueOf = {
-  code: ({ codeName }: ErrorParts): JsonValue => codeName,
-  number: ({ code }: ErrorParts): JsonValue => code,
-  message: ({ message }: ErrorParts): JsonValue => message,
-  details: ({ details }: ErrorParts): JsonValue => details,
-  httpStatus: ({ httpStatus }: ErrorParts): JsonValue => httpStatus,
-};
-
 /** The name of a placeholder in an {@link ErrorBody}. */
-export type ErrorPlaceholder = keyof typeof valueOf;
+export type ErrorPlaceholder = keyof ErrorParts;
+
+const names: readonly ErrorPlaceholder[] = ["code", "number", "message", "details", "httpStatus"];
+const placeholders: ReadonlyMap<unknown, ErrorPlaceholder> = new Map(names.map((name) => [`{${name}}`, name]));
 
 /**
  * The template of an error's JSON. Strings with braces are placeholders for values: `"{code}"` for the code's name,
@@ -26,25 +20,19 @@ const maxDepth = 16;
 
 /** Returns the name of the placeholder that a template's value is, or `undefined` for other values. */
 export function placeholderOf(value: unknown): ErrorPlaceholder | undefined {
-  const name = typeof value === "string" ? /^\{(.*)\}$/s.exec(value)?.[1] : undefined;
-  return name !== undefined && isPlaceholder(name) ? name : undefined;
-}
-
-function isPlaceholder(name: string): name is ErrorPlaceholder {
-  return Object.hasOwn(valueOf, name);
+  return placeholders.get(value);
 }
 
 /** Returns a template with the values of an error. */
 export function fillErrorBody(template: ErrorBody, parts: ErrorParts): JsonObject {
-  const fill = (value: JsonValue): JsonValue => {
-    const name = placeholderOf(value);
-    if (name !== undefined) return valueOf[name](parts);
-    if (Array.isArray(value)) return value.map(fill);
-    return typeof value === "object" && value !== null ? fillMembers(value) : value;
-  };
-  const fillMembers = (members: ErrorBody): JsonObject =>
-    Object.fromEntries(Object.entries(members).map(([name, value]) => [name, fill(value)]));
-  return fillMembers(template);
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fill(value, parts)]));
+}
+
+function fill(value: JsonValue, parts: ErrorParts): JsonValue {
+  const name = placeholderOf(value);
+  if (name !== undefined) return parts[name];
+  if (Array.isArray(value)) return value.map((item) => fill(item, parts));
+  return typeof value === "object" && value !== null ? fillErrorBody(value, parts) : value;
 }
 
 /** Finds the values of a template that are too deep, not JSON or have unknown placeholders, each with its path. */
@@ -69,8 +57,7 @@ function isJsonObject(value: unknown): boolean {
 function problemOfItem(value: unknown): string | undefined {
   if (typeof value === "string") {
     if (!/[{}]/.test(value) || placeholderOf(value) !== undefined) return undefined;
-    const known = Object.keys(valueOf).map((name) => `{${name}}`);
-    return `must be ${known.join(", ")} or text without braces, got ${JSON.stringify(value)}`;
+    return `must be ${[...placeholders.keys()].join(", ")} or text without braces, got ${JSON.stringify(value)}`;
   }
   const isJson = value === null || typeof value === "boolean" || Array.isArray(value) || Number.isFinite(value);
   return isJson ? undefined : "must be JSON";

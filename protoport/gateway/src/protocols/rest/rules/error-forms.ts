@@ -1,5 +1,4 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { Code } from "@connectrpc/connect";
 import { reasonPhraseOf } from "../../../http/index.ts";
 
 /**
@@ -11,11 +10,12 @@ import { reasonPhraseOf } from "../../../http/index.ts";
  */
 export type ErrorForm = "status" | "google" | "problem";
 
-/** The error properties that an error format uses. */
+/** The error properties that an error format uses. The names are the placeholders in an `ErrorBody`. */
 export interface ErrorParts {
-  readonly code: Code;
   /** The code's name in google/rpc/code.proto. */
-  readonly codeName: string;
+  readonly code: string;
+  /** The code's number. */
+  readonly number: number;
   readonly httpStatus: number;
   readonly message: string;
   /** The error details. Each detail is a google.protobuf.Any in JSON. */
@@ -33,24 +33,24 @@ interface ErrorFormat {
 export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   status: {
     contentType: undefined,
-    toJson: ({ code, codeName, message, details }) => ({ code, status: codeName, message, details }),
+    toJson: ({ code, number, message, details }) => ({ code: number, status: code, message, details }),
   },
   google: {
     contentType: undefined,
-    toJson: ({ codeName, httpStatus, message, details }) => ({
-      error: { code: httpStatus, message, status: codeName, ...detailsMember(details) },
+    toJson: ({ code, httpStatus, message, details }) => ({
+      error: { code: httpStatus, message, status: code, ...detailsMember(details) },
     }),
   },
   problem: {
     contentType: "application/problem+json",
     // With the type "about:blank", the title is the status's reason phrase (RFC 9457 §4.2.1). `code` and `details` are
     // extensions.
-    toJson: ({ codeName, httpStatus, message, details }) => ({
+    toJson: ({ code, httpStatus, message, details }) => ({
       type: "about:blank",
       ...titleOf(httpStatus),
       status: httpStatus,
       detail: message,
-      code: codeName,
+      code,
       ...detailsMember(details),
     }),
   },

@@ -145,8 +145,8 @@ export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
 
 function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): ErrorParts {
   return {
-    code: error.code,
-    codeName: nameAndStatusOf[error.code][0],
+    code: nameAndStatusOf[error.code][0],
+    number: error.code,
     httpStatus,
     message: error.rawMessage,
     details: error.details.map((detail) => detailToJson(detail, options)),

@@ -11,6 +11,6 @@ test.each([
   [505, "HTTP Version Not Supported"],
   [499, undefined],
 ])("status %i has the title %j in problem details", (httpStatus, title) => {
-  const parts = { code: Code.Aborted, codeName: "ABORTED", httpStatus, message: "m", details: [] };
+  const parts = { code: "ABORTED", number: Code.Aborted, httpStatus, message: "m", details: [] };
   expect(errorFormats.problem.toJson(parts)["title"]).toBe(title);
 });
