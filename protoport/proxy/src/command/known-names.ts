@@ -89,47 +89,33 @@ export function describeUnusedNames(
   const { typeNames, rpcs, paths } = selectableNames(services);
   const selected = selectedServices(upstreams, descriptorReloads);
   const describe = createDescriber(hiddenRpcs);
+  const openable = [...typeNames, ...paths];
+  const configurable = [...typeNames, ...rpcs];
+  const { open = [], scopes = {} } = authentication ?? {};
   return [
-    ...describe(
-      unmatchedPatterns(selected, typeNames),
-      typeNames,
-      (name) => `upstreams[].services has no effect for ${name}`,
-      "no served service matches this name",
-    ),
+    ...describe(unmatchedPatterns(selected, typeNames), typeNames, inSetting("upstreams[].services"), noService),
     ...describeUnusedRules(rest.rules ?? [], rpcs, hiddenRpcs),
+    ...describe(unmatchedPatterns(restServices, typeNames), typeNames, inSetting("rest.services"), noService),
+    ...describe(findUnknownNames(configuredMethods, configurable), configurable, inSetting("methodConfig"), noName),
+    ...describe(findUnknownNames(open, openable), openable, inSetting("authentication.open"), noName),
     ...describe(
-      unmatchedPatterns(restServices, typeNames),
-      typeNames,
-      (name) => `rest.services has no effect for ${name}`,
-      "no served service matches this name",
-    ),
-    ...describe(
-      findUnknownNames(configuredMethods, [...typeNames, ...rpcs]),
-      [...typeNames, ...rpcs],
-      (name) => `methodConfig has no effect for ${name}`,
-      "no served service or RPC has this name",
-    ),
-    ...describe(
-      findUnknownNames(authentication?.open ?? [], [...typeNames, ...paths]),
-      [...typeNames, ...paths],
-      (name) => `authentication.open has no effect for ${name}`,
-      "no served service or RPC has this name",
-    ),
-    ...describe(
-      unmatchedPatterns(Object.keys(authentication?.scopes ?? {}), rpcs),
+      unmatchedPatterns(Object.keys(scopes), rpcs),
       rpcs,
       (name) => `authentication.scopes.${name} has no effect`,
       "no served RPC matches this name",
     ),
-    ...describe(
-      findUnknownNames(rest.omit ?? [], rpcs),
-      rpcs,
-      (name) => `rest.omit has no effect for ${name}`,
-      "no served RPC has this name",
-    ),
+    ...describe(findUnknownNames(rest.omit ?? [], rpcs), rpcs, inSetting("rest.omit"), "no served RPC has this name"),
     ...describeUnusedTools(services, settings, describe),
     ...describeUnusedLabels(visibility, visibilityLabels),
   ];
+}
+
+const noService = "no served service matches this name";
+const noName = "no served service or RPC has this name";
+
+/** Returns a function that returns the beginning of a line about a name in a setting. */
+function inSetting(setting: string): (name: string) => string {
+  return (name) => `${setting} has no effect for ${name}`;
 }
 
 /** Returns a line for each name in `mcp` that has no effect. */
@@ -152,7 +138,7 @@ function describeUnusedTools(
     ...describe(
       findUnknownNames(Object.keys(paramHeaders), fields),
       fields,
-      (name) => `mcp.paramHeaders has no effect for ${name}`,
+      inSetting("mcp.paramHeaders"),
       "no tool's request has this field",
     ),
   ];
