@@ -33,9 +33,9 @@ describe.each(
   // oxfmt-ignore
   [
     ["@protoport/gateway",
-      [...everywhere, "lib/health/index.js", "lib/health/index.d.ts", "lib/engine/http2-client/index.js",
-        "lib/engine/http2-client/index.d.ts", "proto/google/api/annotations.proto",
-        "proto/google/api/field_behavior.proto", "proto/google/api/http.proto", "proto/google/api/httpbody.proto"]],
+      [...everywhere, "lib/health/index.js", "lib/health/index.d.ts", "lib/engine/http2-client.js",
+        "lib/engine/http2-client.d.ts", "proto/google/api/annotations.proto", "proto/google/api/field_behavior.proto",
+        "proto/google/api/http.proto", "proto/google/api/httpbody.proto"]],
     ["@protoport/docs-page", [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"]],
     ["@protoport/command-line", [...everywhere, "lib/settings/index.js", "lib/settings/index.d.ts"]],
     ["@protoport/rest-client", everywhere],

@@ -25,7 +25,7 @@ const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-pat
 const recording = runProgram(process.execPath, args);
 
 test.each(calls)(
-  "a warm $format call changes the module at most $entriesMax times",
+  "a warm $format call changes the module at most $maxEntries times",
   async ({ format, maxEntries, own }) => {
     const { stdout, stderr } = await recording;
     expect(stderr).toBe("");

@@ -7,7 +7,7 @@ import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { Http2Connection } from "../../../src/engine/http2/http2-connection.ts";
 import type { Http2Stream, StreamReceiver } from "../../../src/engine/http2/http2-stream.ts";
 import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
-import { ClientConnection, type ClientStream, type ResponseReceiver } from "../../../src/engine/http2-client/index.ts";
+import { ClientConnection, type ClientStream, type ResponseReceiver } from "../../../src/engine/http2-client.ts";
 import { ErrorCode, type IncomingBody } from "../../../src/http/exchange/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { answer, echo, pipe, receiving } from "../../../../testing/src/http2/http2-engine.ts";

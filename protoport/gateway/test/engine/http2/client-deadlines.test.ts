@@ -1,7 +1,7 @@
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import { ClientConnection, connectionLost, serverUnresponsive } from "../../../src/engine/http2-client/index.ts";
+import { ClientConnection, connectionLost, serverUnresponsive } from "../../../src/engine/http2-client.ts";
 import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
 // oxfmt-ignore

@@ -1,12 +1,12 @@
 import type { Duplex } from "node:stream";
 import { ErrorCode } from "../../http/index.ts";
-import { type ConnectionOptions, FrameConnection } from "../http2/connection.ts";
-import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "../http2/frame-handler.ts";
-import { connectionPreface, FrameFlag } from "../http2/frame-numbers.ts";
-import type { HeaderBlock } from "../http2/header-blocks.ts";
-import { BlockEncoder, type StableFields } from "../http2/hpack/encoder.ts";
-import { type DeadlineCallbacks, Http2Deadlines } from "../http2/http2-deadlines.ts";
-import { encodeClientSettings, PeerSettings } from "../http2/settings.ts";
+import { type ConnectionOptions, FrameConnection } from "./connection.ts";
+import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";
+import { connectionPreface, FrameFlag } from "./frame-numbers.ts";
+import type { HeaderBlock } from "./header-blocks.ts";
+import { BlockEncoder, type StableFields } from "./hpack/encoder.ts";
+import { type DeadlineCallbacks, Http2Deadlines } from "./http2-deadlines.ts";
+import { encodeClientSettings, PeerSettings } from "./settings.ts";
 import {
   ClientStream,
   connectionLost,

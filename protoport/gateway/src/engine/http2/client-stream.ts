@@ -1,6 +1,6 @@
 import { ErrorCode } from "../../http/index.ts";
-import { colon, isRegularField } from "../http2/header-blocks.ts";
-import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/stream-flow.ts";
+import { colon, isRegularField } from "./header-blocks.ts";
+import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
  * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with
