@@ -42,11 +42,10 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { FieldRules } from "./field-rules.ts";
-import { createOperationIds, findOperationIdClash, type OperationIds } from "./operation-ids.ts";
+import { createOperationIds, findOperationIdClash, type OperationIds, Tags } from "./operation-names.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 import { createSecurity, type SecurityOptions } from "./operation.ts";
-import { Tags } from "./tags.ts";
 
 /** Options for {@link createOpenApi}, with information that the definition does not contain. */
 export interface OpenApiOptions extends SecurityOptions {

@@ -14,4 +14,4 @@ export {
   readComments,
 } from "./index.ts";
 export { documentBaseOf, type OpenApiBase } from "./document-base.ts";
-export type { OperationIds } from "./operation-ids.ts";
+export type { OperationIds } from "./operation-names.ts";
