@@ -30,7 +30,9 @@ export function findParamHeaders(
   isIncomplete: boolean,
 ): ParamHeaders {
   const inputs = new Set([...tools].map(({ rpc }) => rpc.method.input).filter(hasObjectForm));
-  const fields = new Map([...inputs].flatMap((input) => input.fields).map((field) => [fullNameOf(field), field]));
+  const fields = new Map(
+    [...inputs].flatMap((input) => input.fields.map((field) => [`${input.typeName}.${field.name}`, field])),
+  );
   const found = new Map<DescMessage, ParamHeader[]>();
   for (const [fieldName, name] of Object.entries(paramHeaders)) {
     const field = fields.get(fieldName);
@@ -79,10 +81,9 @@ export function requireParamHeaders(
   exchange: Exchange,
   message: Message,
   input: DescMessage,
-  paramHeaders: ParamHeaders,
+  headers: readonly ParamHeader[] = [],
 ): void {
-  const headers = paramHeaders.get(input);
-  if (headers === undefined) return;
+  if (headers.length === 0) return;
   const reflected = reflect(input, message);
   for (const { field, name } of headers) {
     // Only strings, booleans and integers, by findParamHeaders.
@@ -94,10 +95,6 @@ export function requireParamHeaders(
     if (typeOf(field) === "integer" && sent?.replace(/\.0+$/, "") === value) continue;
     requireSame(exchange, headerName, value);
   }
-}
-
-function fullNameOf(field: DescField): string {
-  return `${field.parent.typeName}.${field.name}`;
 }
 
 /**

@@ -68,7 +68,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
       this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
     if (!stateless) this.#removeFromRunning = server.runningCalls.add(this.exchange, id, () => this.#cancel());
     const decoded = this.decode(hasObjectForm(input) ? message.arguments : this.#valueOf(message.arguments));
-    if (stateless) requireParamHeaders(this.exchange, decoded, input, server.paramHeaders);
+    if (stateless) requireParamHeaders(this.exchange, decoded, input, server.paramHeaders.get(input));
     return decoded;
   }
 
