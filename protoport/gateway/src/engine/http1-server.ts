@@ -13,7 +13,7 @@ import {
   requireFields,
   runAfterTurn,
 } from "../http/index.ts";
-import { AwaitedBody, peerOf } from "../http/node-entry.ts";
+import { AwaitedBody } from "../http/node-entry.ts";
 import { dateFields, HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { Http1Connection, type RequestReceiver } from "./http1/http1-connection.ts";
 import type { Http1RequestHead } from "./http1/request-head.ts";
@@ -94,7 +94,7 @@ class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   }
 
   get peer(): Peer {
-    return peerOf(this.#connection.socket);
+    return this.#connection.peer;
   }
 
   onRequestError(problem: HttpProblem): void {

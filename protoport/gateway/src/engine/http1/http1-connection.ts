@@ -10,7 +10,9 @@ import {
   type Limits,
   maxLingerBytes,
   maxUnreadBodyBytes,
+  type Peer,
 } from "../../http/index.ts";
+import { peerOf } from "../../http/node-entry.ts";
 import { type Backlog, type BacklogBudget } from "../backlog.ts";
 import { invalidHttpProblem } from "./problems.ts";
 import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream } from "./response-head.ts";
@@ -55,6 +57,7 @@ interface Http1ConnectionOptions {
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
+  readonly peer: Peer;
   /** Identifies the connection for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
@@ -82,6 +85,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   constructor(socket: Socket, options: Http1ConnectionOptions) {
     const { budget, limits, timeoutCheckIntervalMs } = options;
     this.socket = socket;
+    this.peer = peerOf(socket);
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
     this.#writer = new ResponseWriter(socket, this.#backlog);
@@ -92,7 +96,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("end", () => this.#onEnd());
     // Another connection may close this one to free memory, so the event may occur in that connection's context.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
-    socket.on("error", ignore);
+    // Ignored, because the close event follows each error and is handled.
+    socket.on("error", () => undefined);
   }
 
   /** Whether a response is pending or not sent completely. */
@@ -393,6 +398,3 @@ const maxAheadBytes = 64 * 1024;
 // Milliseconds before the second and the last probe. A reset takes a round trip, which rarely exceeds 400 ms.
 const probeMsMin = 25;
 const maxProbeMs = 400;
-
-// Ignores socket errors, because the close event follows each error and is handled.
-function ignore(): void {}
