@@ -2,12 +2,11 @@ import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../src/http/exchange/index.ts";
 import { type Backlog, BacklogBudget } from "../../src/engine/backlog.ts";
 import { answer, startEngine } from "../../../testing/src/http2/http2-engine.ts";
-import { frame, type FrameConnection, frameType, openFrames } from "../../../testing/src/http/http2-frames.ts";
+import { type FrameConnection, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const kib = 1024;
 const mib = 1024 * kib;
-const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 describe("BacklogBudget", () => {
   // Each step adds or removes KiB that a connection buffers.
@@ -85,8 +84,7 @@ test("the stall time of a client starts when its socket buffers data", () => {
 
 /** Requests a response that is not read, and waits until the server holds it. */
 async function leaveAnswer(connection: FrameConnection): Promise<void> {
-  connection.send(settingFrame(4, 0), whole(1), ping);
-  await connection.readUntil(({ type }) => type === frameType.ping);
+  await connection.settle(settingFrame(4, 0), whole(1));
 }
 
 describe("a queued response", () => {

@@ -6,7 +6,7 @@ import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, frame, type FrameConnection, frameFlag,
+import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag,
   frameType, getReadingProcedure, headerOfListBytes, headersFrame, http2Servers, openFrames, openHttp2,
   readHttp2Response, resetFrame, startGreenhouse, startOnLoopback, startWatched, type TestGreenhouse, waterBedProcedure,
   within } from "../../../testing/src/index.ts";
@@ -14,7 +14,6 @@ import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/ht
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
-const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const never: Promise<never> = new Promise(() => {});
 
 /** Returns the status at the start of a header block. */
@@ -25,12 +24,6 @@ function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
 const admitKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
-
-/** Waits until the server has processed everything that was sent. */
-async function settle(connection: FrameConnection): Promise<void> {
-  connection.send(ping);
-  await connection.readUntil(({ type }) => type === frameType.ping);
-}
 
 describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   describe("a reset by the client", () => {
@@ -46,7 +39,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       sendUnaryCall(connection, 1, waterBedProcedure);
       await within(admitting.promise, "the admission");
       connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
-      await settle(connection);
+      await connection.settle();
       gate.resolve();
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
       expect(greenhouse.ran).toEqual([]);
@@ -111,7 +104,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
       const next = await within(begun.promise, "the first message");
       connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
-      await settle(connection);
+      await connection.settle();
       end(connection, response.resolve);
       await greenhouse.completed(1);
       await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
@@ -137,7 +130,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")), ...body);
     await within(reached.promise, "the handler");
     connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
-    await settle(connection);
+    await connection.settle();
     response.resolve({});
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
     expect(faults).toEqual([]);

@@ -70,9 +70,7 @@ test("a body that fills its flow-control window before admission is read complet
   const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
   const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
   const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
-  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-  connection.send(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)), ping);
-  await connection.readUntil(({ type }) => type === frameType.ping);
+  await connection.settle(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)));
   gate.resolve();
   const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
   expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
@@ -91,7 +89,6 @@ test("a long call does not keep its message's chunk in memory", async () => {
   // Bytes in an unknown field, of which protobuf-es keeps a view.
   const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
   const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
-  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
   const calls = 40;
   let streamId = -1;
   const callAll = async (): Promise<number> => {
@@ -99,8 +96,7 @@ test("a long call does not keep its message's chunk in memory", async () => {
     for (let call = 0; call < calls; call++) {
       streamId += 2;
       const body = dataFrame(streamId, withBytes, frameFlag.endStream);
-      connection.send(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows, ping);
-      await connection.readUntil(({ type }) => type === frameType.ping);
+      await connection.settle(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows);
     }
     return (await retainedBytes()) - before;
   };

@@ -42,6 +42,8 @@ export interface FrameConnection extends FrameStream, Disposable {
   readonly socket: Socket;
   /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
+  /** Sends frames and a PING, and waits until the server has handled them. Skips what it sends before. */
+  settle(...frames: readonly Frame[]): Promise<void>;
 }
 
 /** How a stream ended, and its HTTP status, or 0 without a status in HPACK's static table. */
@@ -70,9 +72,14 @@ export async function openFrames(
   await within(once(socket, tls === undefined ? "connect" : "secureConnect"), "a connection");
   const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
   if (settled) socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+  const send: FrameConnection["send"] = (...sent) => void socket.write(Buffer.concat(sent.map(frameBytes)));
   return {
     socket,
-    send: (...sent) => void socket.write(Buffer.concat(sent.map(frameBytes))),
+    send,
+    settle: async (...sent) => {
+      send(...sent, pingFrame);
+      if ((await frames.readUntil(({ type }) => type === frameType.ping)) === undefined) throw new Error("closed");
+    },
     ...frames,
     [Symbol.dispose]: () => void socket.destroy(),
   };
@@ -95,6 +102,9 @@ export function readFrames(socket: Readable): FrameStream {
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
   return { type, flags, streamId, payload: Buffer.from(payload) };
 }
+
+/** A PING frame, which the server acknowledges after it has handled the frames before it. */
+export const pingFrame: Frame = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 /** Creates a HEADERS frame with the complete header list. @param flags - in addition to END_HEADERS */
 export function headersFrame(streamId: number, header: readonly Field[], flags: number = 0): Frame {

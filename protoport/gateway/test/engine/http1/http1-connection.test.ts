@@ -12,6 +12,8 @@ import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopbac
 import { within } from "../../../../testing/src/deadline.ts";
 import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
+const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
 const receiver: RequestReceiver = {
   body: undefined,
   onRequestError: () => {},
@@ -140,7 +142,7 @@ test("an exception in onRequest closes the connection before the next request", 
     queueMicrotask(() => http1.respond(200, [], Buffer.of()));
     throw new Error("a defect");
   });
-  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
+  ends.client.write(get.repeat(2));
   await within(once(ends.socket, "close"), "the close of the connection");
   expect(requests).toBe(1);
 });
@@ -152,7 +154,7 @@ test("a client's reset is detected while the read-ahead buffer is full", async (
     requests += 1;
     http1.receiver = { ...receiver, onDisconnect: disconnected.resolve };
   });
-  ends.client.write(Buffer.alloc(200_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+  ends.client.write(Buffer.alloc(200_000, get));
   await expect.poll(() => ends.socket.isPaused()).toBe(true);
   ends.client.resetAndDestroy();
   const check = (): boolean => {
@@ -175,7 +177,7 @@ test("a disconnected client's buffered response is freed although its call conti
     http1.begin(200, []);
     http1.write(page);
   });
-  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  ends.client.write(get);
   await expect.poll(() => ends.budget.bytes).toBeGreaterThan(0);
   ends.client.resetAndDestroy();
   await expect.poll(() => ends.budget.bytes).toBe(0);
@@ -201,7 +203,7 @@ test.each(["close", "keep-alive"])("a request head with connection: %s is freed 
 
 test("a response without a body has Content-Length 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, [], undefined));
-  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  ends.client.write(get);
   const [head] = await within(once(ends.client.resume(), "data"), "the response");
   expect(String(head)).toContain("content-length: 0\r\n");
 });
@@ -222,7 +224,7 @@ test("a client stays connected until it reads nothing for the idle timeout", asy
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
   const { client, socket, connection } = ends;
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   for (let checks = 0; checks < 4; checks++) {
     do {
       const drained = once(socket, "drain");
@@ -291,7 +293,7 @@ test("a connection is busy until its client has read the response", async () => 
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000);
   const { client, connection } = ends;
   expect([connection.busy, connection.requests]).toEqual([false, 0]);
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   await expect.poll(() => [connection.busy, connection.requests]).toEqual([true, 1]);
   client.resume();
   await expect.poll(() => [connection.busy, connection.requests]).toEqual([false, 0]);
@@ -331,7 +333,7 @@ test("a client that stops reading a full socket buffer is disconnected", async (
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   const connection = await within(requested.promise, "the request");
   connection.begin(200, []);
   const piece = Buffer.alloc(64 * 1024);
@@ -364,7 +366,7 @@ describe("a piece of a response body", () => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;
-    client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.write(get);
     const connection = await within(requested.promise, "the request");
     connection.begin(200, fields);
     const written = recordParts(socket);
@@ -391,7 +393,7 @@ test("the budget counts an unread response again after each drain", async () => 
     http1.write(page);
   });
   const { client, socket, budget } = ends;
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   for (let times = 0; times < 3; times++) {
     const drained = once(socket, "drain");
     client.resume();
@@ -409,7 +411,7 @@ test("the budget counts each piece of a streamed response", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket, budget } = ends;
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   const connection = await within(requested.promise, "the request");
   connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
   while (!connection.write(piece)) expect(budget.bytes).toBe(socket.writableLength);
@@ -468,7 +470,7 @@ test("only the last part of a large response is copied", async () => {
   const { client, socket } = ends;
   const parts = recordParts(socket);
   const finished = once(socket, "finish");
-  client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.resume().end(get);
   await within(finished, "the end of the response");
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(63).fill(true), false]);
 });
@@ -479,7 +481,7 @@ test("the budget counts the whole response until its last part is written", asyn
   const { client, socket, budget } = ends;
   const outsideSocket = new Set<number>();
   socket.on("drain", () => outsideSocket.add(budget.bytes - socket.writableLength));
-  client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.resume().write(get);
   await expect.poll(() => client.bytesRead).toBeGreaterThan(page.byteLength);
   // The page counts in full until its last part is written.
   await expect.poll(() => [...outsideSocket]).toEqual([page.byteLength, 0]);
@@ -519,13 +521,8 @@ test("a response header larger than one write is sent once", async () => {
   const page = Buffer.alloc(1024 * 1024, "p");
   const fields = [["large", "x".repeat(1024 * 1024)]];
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, fields, page));
-  const { client } = ends;
-  const received: Buffer[] = [];
-  const ended = once(client, "end");
-  client.on("data", (bytes: Buffer) => received.push(bytes));
-  client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  await within(ended, "the end of the response");
-  const [head = "", body] = String(Buffer.concat(received)).split("\r\n\r\n");
+  ends.client.end(get);
+  const [head = "", body] = String(await within(buffer(ends.client), "the response")).split("\r\n\r\n");
   expect(head.match(/large: (x+)\r\n/)?.[1]?.length).toBe(1024 * 1024);
   expect(body?.length).toBe(page.byteLength);
 });
@@ -534,7 +531,7 @@ test("the idle timeout starts after the response to a long call", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, requested.resolve);
   const { client, socket } = ends;
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   const connection = await within(requested.promise, "the request");
   for (let checks = 0; checks < 4; checks++) connection.checkTimeouts(performance.now());
   connection.respond(200, [], Buffer.of());
@@ -553,7 +550,7 @@ test("a half-closed client is not refused while its response continues", async (
   });
   const { client, socket, connection } = ends;
   const [received, ended] = [once(socket, "data"), once(socket, "end")];
-  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  client.write(get);
   await within(received, "the request");
   for (let checks = 0; checks < 3; checks += 1) connection.checkTimeouts(performance.now());
   client.end();
@@ -618,13 +615,8 @@ test.each([
     http1.write(Buffer.from("order"));
     http1.end(undefined);
   });
-  const { client } = ends;
-  const received: Buffer[] = [];
-  const ended = once(client, "end");
-  client.on("data", (bytes: Buffer) => received.push(bytes));
-  client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
-  await within(ended, "the close of the connection");
-  const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
+  ends.client.end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
+  const [head = "", ...rest] = String(await within(buffer(ends.client), "the response")).split("\r\n\r\n");
   expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
   expect(rest).toEqual([""]);
 });
@@ -635,7 +627,7 @@ test("an empty piece does not end a chunked body", async () => {
     for (const piece of ["", "order"]) http1.write(Buffer.from(piece));
     http1.end(undefined);
   });
-  ends.client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  ends.client.end(get);
   const response = await within(buffer(ends.client), "the response");
   expect(String(response).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\norder\r\n0|");
 });
@@ -676,16 +668,13 @@ test("every request that awaits 100 Continue gets it before its response", async
     http1.end(undefined);
   });
   const { client } = ends;
-  const received: Buffer[] = [];
-  const ended = once(client, "end");
-  client.on("data", (bytes: Buffer) => received.push(bytes));
+  const received = buffer(client);
   const waits = "PUT / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n";
-  client.resume().write(`GET / HTTP/1.1\r\nhost: x\r\n\r\n${waits}`);
+  client.write(`${get}${waits}`);
   await expect.poll(() => requests).toBe(2);
   // The client sends the body, so the next request follows it.
   client.write(`!${waits}`);
-  await within(ended, "the close of the connection");
-  const statuses = String(Buffer.concat(received)).matchAll(/HTTP\/1\.1 (\d+)/g);
+  const statuses = String(await within(received, "the responses")).matchAll(/HTTP\/1\.1 (\d+)/g);
   expect(Array.from(statuses, ([, status]) => status)).toEqual(["200", "100", "200", "200"]);
 });
 
@@ -704,7 +693,7 @@ describe("a response with Content-Length 5", () => {
     const received: Buffer[] = [];
     client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
     const closed = new Promise((resolve) => client.on("close", resolve));
-    client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.resume().write(get);
     await within(closed, "the close of the connection");
     expect(socket.destroyed).toBe(true);
     const [, body = ""] = String(Buffer.concat(received)).split("\r\n\r\n");
@@ -725,7 +714,7 @@ describe("a response with Content-Length 5", () => {
         if (all.endsWith("order")) resolve();
       });
     });
-    client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.resume().write(get);
     await within(ended, "the response");
     expect(socket.destroyed).toBe(false);
   });

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { frame, frameType, openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import { frameType, openFrames, pingFrame } from "../../../../testing/src/http/http2-frames.ts";
 import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { answered, whole } from "../../../../testing/src/http2/http2-requests.ts";
 
@@ -15,7 +15,7 @@ test("a connection is not idle if a stream ends between two checks", async () =>
     vi.advanceTimersByTime(250);
     await nextTurn();
   }
-  connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+  connection.send(pingFrame);
   const next = await connection.readUntil(({ type }) => type === frameType.ping || type === frameType.goAway);
   expect(next?.type).toBe(frameType.ping);
 });

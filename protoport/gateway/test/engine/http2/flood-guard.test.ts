@@ -7,7 +7,7 @@ import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/
 import { receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
-  headersFrame, openFrames, resetFrame } from "../../../../testing/src/http/index.ts";
+  headersFrame, openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,
@@ -29,7 +29,6 @@ type Wave = (i: number) => readonly Frame[];
 /** A flood, and how many waves pass. */
 type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, allowed: number];
 
-const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
 const priorityFrame = frame(frameType.priority, 0, 1, Buffer.concat([uint32(0), Buffer.from([16])]));
 const malformed = (streamId: number): Frame => begun(streamId, ["Upper", "case"]);
@@ -51,7 +50,7 @@ const floods: readonly Flood[] = [
   ["streams above concurrentStreams", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
   ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
-  ["PING", { pings: 5 }, () => [ping], 5],
+  ["PING", { pings: 5 }, () => [pingFrame], 5],
   ["acknowledgements of PING", { pings: 5 }, () => [pingAck], 5],
   ["empty DATA", { emptyData: 5 }, () => [dataFrame(1, Buffer.alloc(0))], 5],
   ["DATA that contains only padding", { emptyData: 5 },
@@ -81,7 +80,9 @@ describe("flood limits", () => {
     using connection = await openFrames(engine.address);
     connection.send(begun(1, hold), ...waves(wave, 0, allowed));
     // Checked with a frame whose type is not counted.
-    expect(await isAlive(connection, limits.pings === undefined ? ping : frame(frameType.settings, 0, 0))).toBe(true);
+    expect(await isAlive(connection, limits.pings === undefined ? pingFrame : frame(frameType.settings, 0, 0))).toBe(
+      true,
+    );
     connection.send(...waves(wave, allowed, allowed + 1));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
   });
@@ -118,7 +119,7 @@ describe("flood limits", () => {
 
   test.each<[name: string, limits: Partial<Http2Limits>, replies: readonly Frame[]]>([
     ["window updates in reply to DATA", { windowUpdates: 1 }, [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)]],
-    ["PINGs in reply to DATA", { pings: 1 }, [ping]],
+    ["PINGs in reply to DATA", { pings: 1 }, [pingFrame]],
   ])("do not count %s as a flood", async (_name, limits, replies) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
@@ -143,7 +144,7 @@ describe("flood limits", () => {
     for (let streamId = 1; streamId < 50; streamId += 2) {
       connection.send(whole(streamId));
       expect(await connection.readEnd(streamId)).toStrictEqual(answered);
-      expect(await isAlive(connection, ping)).toBe(true);
+      expect(await isAlive(connection, pingFrame)).toBe(true);
     }
   });
 
@@ -153,7 +154,7 @@ describe("flood limits", () => {
     using connection = await openFrames(engine.address, { settled: false });
     connection.socket.write(clientPreface);
     connection.send(frame(frameType.settings, 0, 0), begun(1, hold), whole(3), whole(5));
-    expect(await isAlive(connection, ping)).toBe(true);
+    expect(await isAlive(connection, pingFrame)).toBe(true);
   });
 
   test.each([
@@ -174,7 +175,7 @@ describe("flood limits", () => {
     };
     connection.send(begun(1, hold));
     for (let left = 0; left < allowed; left++) leave(3 + 2 * left);
-    expect(await isAlive(connection, ping)).toBe(true);
+    expect(await isAlive(connection, pingFrame)).toBe(true);
     leave(3 + 2 * allowed);
     expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
   });
@@ -183,7 +184,7 @@ describe("flood limits", () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
-    expect(await isAlive(connection, ping)).toBe(true);
+    expect(await isAlive(connection, pingFrame)).toBe(true);
   });
 
   test("count a DATA frame after a reset only once", async () => {
@@ -197,7 +198,7 @@ describe("flood limits", () => {
       connection.socket.write(part);
       await nextTurn();
     }
-    expect(await isAlive(connection, ping)).toBe(true);
+    expect(await isAlive(connection, pingFrame)).toBe(true);
   });
 });
 
@@ -208,7 +209,7 @@ describe("the flood counters", () => {
     await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
     using connection = await openFrames(engine.address);
     for (let wave = 0; wave < 3; wave++) {
-      for (let i = 0; i < 5; i++) expect(await isAlive(connection, ping)).toBe(true);
+      for (let i = 0; i < 5; i++) expect(await isAlive(connection, pingFrame)).toBe(true);
       vi.advanceTimersByTime(10);
       await nextTurn();
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, resetFrame,
+import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame,
   type StreamEnd } from "../../../../testing/src/http/index.ts";
 import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
@@ -121,7 +121,7 @@ const connectionCases: readonly FrameCase[] = [
     "a frame on another stream inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
       whole(3)],
     "a frame on stream 0 inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
-      frame(frameType.ping, 0, 0, Buffer.alloc(8))],
+      pingFrame],
     "an unknown frame inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
       frame(0x16, 0, 0)],
     "DATA on an idle stream (§5.1)": [dataFrame(1, text("x"))],

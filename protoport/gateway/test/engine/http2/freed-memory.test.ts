@@ -3,7 +3,7 @@ import { markSingleUse } from "../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames
+import { dataFrame, type FrameConnection, frameFlag, frameType, openFrames
 } from "../../../../testing/src/http/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import { answered, begun, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
@@ -78,8 +78,7 @@ test.each([
     if (i > 0) connection.send(windowUpdateFrame(0, bytes), windowUpdateFrame(1, bytes));
     read.push(await readData(connection, bytes));
     // The PING is acknowledged after everything else.
-    connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle();
   }
   expect(Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x"))).toBe(true);
   expect(body.byteLength).toBe(want);

@@ -18,7 +18,7 @@ import {
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
-  openFrames, readFrames } from "../../../../testing/src/http/index.ts";
+  openFrames, pingFrame, readFrames } from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,
@@ -31,7 +31,7 @@ import {
 } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, ack } = frameFlag;
-const alive = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const alive = pingFrame;
 const lastOf = (goAway: Frame | undefined): number | undefined => goAway?.payload.readUInt32BE(0);
 const nextOf = (connection: FrameConnection, type: number): Promise<Frame | undefined> =>
   connection.readUntil((one) => one.type === type);

@@ -11,7 +11,7 @@ import {
   statusBlock,
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, resetFrame
+import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
 import {
   answered,
@@ -111,7 +111,7 @@ describe("the engine", () => {
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
     });
     using connection = await openFrames(engine.address);
-    connection.send(whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(whole(1), pingFrame);
     const sent: Frame[] = [];
     await connection.readUntil((one) => {
       if (one.streamId === 1) sent.push(one);
@@ -195,7 +195,7 @@ describe("the engine", () => {
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 2), whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(settingFrame(4, 2), whole(1), pingFrame);
     const pieces: string[] = [];
     const take = ({ type, flags, payload }: Frame): boolean => {
       if (type === frameType.data) pieces.push(payload.toString());
@@ -216,8 +216,7 @@ describe("the engine", () => {
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle(begun(1));
     for (const one of engine.connections) one.drain();
     const ping = await connection.readUntil(({ type }) => type === frameType.ping);
     connection.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
@@ -249,7 +248,7 @@ describe("the engine", () => {
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(begun(1), pingFrame);
     const sent: Frame[] = [];
     await connection.readUntil((one) => {
       if (one.streamId === 1) sent.push(one);
@@ -273,7 +272,7 @@ describe("the engine", () => {
     });
     using connection = await openFrames(engine.address);
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
-    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(begun(1), ...body, pingFrame);
     const granted: Buffer[] = [];
     await connection.readUntil(({ type, streamId, payload }) => {
       if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
@@ -289,7 +288,7 @@ describe("the engine", () => {
     });
     using connection = await openFrames(engine.address);
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
-    connection.send(settingFrame(4, 0), begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);
     const granted: Buffer[] = [];
     await connection.readUntil(({ type, streamId, payload }) => {
       if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
@@ -304,7 +303,7 @@ describe("the engine", () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     using connection = await openFrames(engine.address);
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
-    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    connection.send(begun(1), ...body, pingFrame);
     const resets: Buffer[] = [];
     await connection.readUntil(({ type, payload }) => {
       if (type === frameType.resetStream) resets.push(payload);

@@ -2,18 +2,17 @@ import { expect, test } from "vitest";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames, resetFrame
+import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
 import { begun } from "../../../../testing/src/http2/http2-requests.ts";
 
-const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };
 const chunk = Buffer.alloc(10_000);
 
 /** Returns the credit for each stream, and under the key 0 for the connection, until a PING is acknowledged. */
 async function givenBack(connection: FrameConnection): Promise<Record<number, number>> {
   const given: Record<number, number> = {};
-  connection.send(ping);
+  connection.send(pingFrame);
   await connection.readUntil(({ type, streamId, payload, flags }) => {
     if (type === frameType.windowUpdate) given[streamId] = (given[streamId] ?? 0) + payload.readUInt32BE(0);
     return type === frameType.ping && flags === frameFlag.ack;

@@ -5,7 +5,7 @@ import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, resetFrame
+import { type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
 import {
   answered,
@@ -15,7 +15,6 @@ import {
   windowUpdateFrame,
 } from "../../../../testing/src/http2/http2-requests.ts";
 
-const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const { blockedTimeoutMs } = defaultHttp2Limits;
 
 describe("SendFlow", () => {
@@ -25,7 +24,7 @@ describe("SendFlow", () => {
     connection.send(settingFrame(4, 2), whole(1));
     await connection.readUntil(({ type }) => type === frameType.data);
     // The window changes from 0 to -2, back to 0, which allows nothing, and then to 1.
-    connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), ping);
+    connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), pingFrame);
     const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
     expect(next?.type).toBe(frameType.ping);
     connection.send(windowUpdateFrame(1, 1));
@@ -39,7 +38,7 @@ describe("SendFlow", () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
     using connection = await openFrames(engine.address);
     // The change of the connection window visits the stream, whose own window is still 0.
-    connection.send(settingFrame(4, 0), whole(1), windowUpdateFrame(0, 1), settingFrame(4, 4), ping);
+    connection.send(settingFrame(4, 0), whole(1), windowUpdateFrame(0, 1), settingFrame(4, 4), pingFrame);
     const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
     expect(next).toMatchObject({ type: frameType.data, payload: Buffer.from("abcd") });
   });
@@ -47,7 +46,14 @@ describe("SendFlow", () => {
   test("sends one DATA frame per WINDOW_UPDATE while data is queued", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
+    connection.send(
+      settingFrame(4, 0),
+      whole(1),
+      whole(3),
+      windowUpdateFrame(1, 1),
+      windowUpdateFrame(3, 2),
+      pingFrame,
+    );
     const sent: string[] = [];
     await connection.readUntil(({ type, streamId, payload }) => {
       if (type === frameType.data) sent.push(`${streamId}:${payload.toString()}`);
@@ -59,15 +65,13 @@ describe("SendFlow", () => {
   test("accepts window changes for streams without queued data", async () => {
     await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
     using connection = await openFrames(engine.address);
-    connection.send(whole(1), settingFrame(4, 100_000), ping);
-    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+    await connection.settle(whole(1), settingFrame(4, 100_000));
   });
 
   test("handles WINDOW_UPDATE in constant time for any number of queued streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
-    connection.send(ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle();
     const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
     let visits = 0;
     const streams = Array.from({ length: 250 }, () => ({
@@ -100,7 +104,7 @@ describe("SendFlow", () => {
       const data = await connection.readUntil(({ type }) => type === frameType.data);
       bytes += data?.payload.byteLength ?? Infinity;
     }
-    connection.send(windowUpdateFrame(0, 1), ping);
+    connection.send(windowUpdateFrame(0, 1), pingFrame);
     const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
     expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
   });
@@ -125,15 +129,9 @@ describe("SendFlow", () => {
     expect(sent.join("")).toBe("ab");
   });
 
-  /** Sends frames, and waits until the server has handled the frames. */
-  const sendAndPing = async (connection: FrameConnection, ...frames: readonly Frame[]): Promise<void> => {
-    connection.send(...frames, ping);
-    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
-  };
-
   test.each<[name: string, end: (connection: FrameConnection, budget: BacklogBudget) => Promise<void>]>([
-    ["sent", (connection) => sendAndPing(connection, windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000))],
-    ["reset", (connection) => sendAndPing(connection, resetFrame(1, 8), resetFrame(3, 8))],
+    ["sent", (connection) => connection.settle(windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000))],
+    ["reset", (connection) => connection.settle(resetFrame(1, 8), resetFrame(3, 8))],
     [
       "lost with its connection",
       async ({ socket }, budget) => {
@@ -145,8 +143,7 @@ describe("SendFlow", () => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle(settingFrame(4, 0), whole(1), whole(3));
     expect(budget.bytes).toBe(2000);
     await end(connection, budget);
     expect(budget.bytes).toBe(0);
@@ -190,8 +187,7 @@ describe("SendFlow.takeAll", () => {
   ])("$name", async ({ streamWindow, sizes, sent, congested = false }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
-    connection.send(ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle();
     const [{ output, sendFlow } = expect.fail("no connection")] = engine.connections;
     output.congested = congested;
     const stream = { sendWindow: streamWindow, queuedBytes: 0, sendNext: () => {}, reset: () => {} };
@@ -209,8 +205,7 @@ describe("SendFlow.finish", () => {
   ])("returns %s", async (_name, sendWindow, queuedBytes, lost) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
-    connection.send(ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle();
     const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
     sendFlow.enqueue({ sendWindow, queuedBytes, sendNext: () => {}, reset: () => {} }, queuedBytes);
     expect(sendFlow.finish()).toHaveLength(lost);
@@ -224,8 +219,7 @@ describe("a response", () => {
   ])("is $name", async ({ afterMs, stalled }) => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), whole(1), ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle(settingFrame(4, 0), whole(1));
     const [first] = engine.connections;
     expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
   });
@@ -238,11 +232,10 @@ describe("a response", () => {
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), whole(1), ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
+    await connection.settle(settingFrame(4, 0), whole(1));
     const waitingAtMs = performance.now();
     while (performance.now() < waitingAtMs + 5) await nextTurn();
-    connection.send(windowUpdateFrame(1, 1), ping);
+    connection.send(windowUpdateFrame(1, 1), pingFrame);
     await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === frameFlag.ack);
     const [first] = engine.connections;
     expect(first?.sendFlow.stalled(waitingAtMs + blockedTimeoutMs + 4)).toStrictEqual([]);

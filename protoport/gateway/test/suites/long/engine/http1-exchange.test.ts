@@ -60,25 +60,6 @@ describe("a client that does not read", () => {
     await clock.passUntil(closed.promise, "the connection to be closed");
   });
 
-  test("gets both pipelined responses when it reads after a half-close", async () => {
-    const paused = Promise.withResolvers<unknown>();
-    await using greenhouse = await startGreenhouse(
-      { waterBed: async ({ note }) => ({ note: note || bigText }) },
-      { admit: () => paused.resolve(nextEvent("pause")) },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    connection.socket.pause();
-    connection.request(water([], "{}"));
-    await greenhouse.completed(1);
-    connection.request(water([], '{"note":"second"}'));
-    connection.socket.end();
-    await within(paused.promise, "the server to read no further");
-    connection.socket.resume();
-    expect((await connection.readResponse()).body.byteLength).toBeGreaterThan(bigText.length);
-    expect(String((await connection.readResponse()).body)).toContain("second");
-    expect(await connection.atEnd()).toBe(true);
-  });
-
   test("is not disconnected during an idle stream if it has read everything", async () => {
     const clock = useFakeClock();
     const timedOut = Promise.withResolvers<void>();

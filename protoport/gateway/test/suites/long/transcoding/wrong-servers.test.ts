@@ -119,7 +119,3 @@ test.each(wrongServers)("the case $detectedBy detects $name on a server", async 
   expect(outcomes[0]).not.toBe("fail");
   expect(outcomes[1]).toBe("fail");
 });
-
-test("at least 30 cases detect a wrong server", () => {
-  expect(new Set(wrongServers.map(({ detectedBy }) => detectedBy)).size).toBeGreaterThanOrEqual(30);
-});

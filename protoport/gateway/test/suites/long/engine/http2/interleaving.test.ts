@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
@@ -169,20 +168,5 @@ describe("interleaved streams", () => {
       }
     });
     await fc.assert(property, { numRuns: numRunsOf(20) });
-  });
-
-  test("end in each of five ways with random scripts", async () => {
-    const ends = new Set<string>();
-    for (let seed = 0; seed < 150; seed++) {
-      const [transcript] = await play(engine, [randomScript(new Dice(seed))], () => 0);
-      ends.add(`${String(transcript?.sections.length)} header sections, ${String(transcript?.end)}`);
-    }
-    expect([...ends].toSorted()).toStrictEqual([
-      `0 header sections, reset ${String(ErrorCode.protocolError)}`,
-      `0 header sections, reset ${String(ErrorCode.internalError)}`,
-      "1 header sections, ended",
-      `1 header sections, reset ${String(ErrorCode.protocolError)}`,
-      "2 header sections, ended",
-    ]);
   });
 });
