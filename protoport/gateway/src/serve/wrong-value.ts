@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, isMessage, ScalarType } from "@bufbuild/protobuf";
 import { integerRangeOf, localFormOf } from "../protobuf/index.ts";
-import type { Rpc } from "../protocols/index.ts";
+import { Envelope, type Rpc } from "../protocols/index.ts";
 
 /**
  * Returns the error to report for a response that cannot be written. If a value in the response has a wrong type, the
@@ -17,6 +17,8 @@ export function explainUnwritable(
 
 function findProblem(desc: DescMessage, response: { readonly message: unknown }): string | undefined {
   try {
+    // A forwarder has encoded the message.
+    if (response.message instanceof Envelope) return undefined;
     return messageProblem(desc, response.message, "");
   } catch {
     // A getter may throw, and a message that contains itself overflows the stack. An interceptor in JavaScript may

@@ -153,6 +153,21 @@ test.each(cases)("$name", async ({ handlers, method = "GetTree", keepsOpen = fal
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
+test("the fault of a call with a header above 64 KiB names the header", async () => {
+  const handlers = unary((callback, call) => {
+    const metadata = new Metadata();
+    metadata.set("x-large", "a".repeat(70_000));
+    call.sendMetadata(metadata);
+    callback(null, say("first"));
+  });
+  await using garden = await startGarden({ ...handlers });
+  expect((await callGarden(garden.address.port, { method: "GetTree" })).code).toBe(status.INTERNAL);
+  const tooLarge = expect.objectContaining({
+    message: expect.stringMatching(/^a header or trailer section must have/),
+  });
+  expect(garden.faults.map(({ error }) => error)).toEqual([tooLarge, tooLarge]);
+});
+
 test("a handler that never responds is cancelled at its deadline", async () => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const handlers = unary((callback, call) => {
