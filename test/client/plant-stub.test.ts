@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { startGreenhouse } from "../../protoport/testing/src/gateway/greenhouse.ts";
+import { startGreenhouse } from "@protoport/testing";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { MetricFamily } from "@protoport/telemetry/metrics";
 import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/supervise.ts";
-import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const calls = { name: "calls", unit: "{call}", description: "Calls", kind: "counter" } as const;
 const durations = { name: "durations", unit: "s", description: "Durations", kind: "histogram", bounds: [1] } as const;

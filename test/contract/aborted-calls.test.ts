@@ -1,18 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../src/service/index.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
-import { grpcHeader } from "../../protoport/testing/src/http/grpc-frames.ts";
-import { openHttp2, readHttp2Response } from "../../protoport/testing/src/http/http2-connection.ts";
-import {
-  dataFrame,
-  frameFlag,
-  headersFrame,
-  openFrames,
-  resetFrame,
-  type Frame,
-} from "../../protoport/testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, encodeEnvelope, type Field, type Frame, frameFlag, grpcHeader, headersFrame, openFrames, openHttp2,
+  readHttp2Response, resetFrame, within } from "@protoport/testing";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";

@@ -5,7 +5,7 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { policyOf, type RpcEffect } from "../../src/service/rpc-policy.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { wiresWithTools, type Wire } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { type Wire, wiresWithTools } from "@protoport/testing";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { situations, type Situation } from "./situations.ts";
 

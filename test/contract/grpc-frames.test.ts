@@ -1,12 +1,9 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { rowsFor } from "../../protoport/testing/src/combinations.ts";
-import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { encodeEnvelope, type Field, rowsFor, rpcRequest, wiresOf } from "@protoport/testing";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { wiresOf, rpcRequest } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 

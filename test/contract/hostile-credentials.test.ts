@@ -7,28 +7,15 @@ import { Health } from "@protoport/gateway/health";
 import { ServerReflection } from "@protoport/gateway/reflection";
 import { openTokenVerifier, type TokenVerifier } from "@protoport/auth";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { rowsFor } from "../../protoport/testing/src/combinations.ts";
-import { collect } from "../../protoport/testing/src/collect.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { fieldValue, type Field } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { frameFlag, headersFrame, openFrames } from "../../protoport/testing/src/http/http2-frames.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  type SigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../protoport/testing/src/auth/identity-provider.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+// oxfmt-ignore
+import { collect, createSigningKey, exchangeHttp1, type Field, fieldValue, frameFlag, headersFrame,
+  type IdentityProvider, KeptConnections, openFrames, openHttp1, openLogLines, quietLog, rowsFor, type SigningKey,
+  startIdentityProvider, testAudience, usesHandler, type Wire, wiresOf, wiresWithTools, within
+} from "@protoport/testing";
 import { type GuardedGateway, startGuardedGateway } from "../support/server/guarded-gateway.ts";
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
-import { quietLog } from "../../protoport/testing/src/operations/quiet-log.ts";
-import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
-import { type Wire, wiresOf, wiresWithTools } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
-import { usesHandler } from "../../protoport/testing/src/gateway/test-gateway.ts";
 
 const plant = 7n;
 const nowS = Math.floor(Date.now() / 1000);

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { exchangeHttp1, heldRows, openHttp1, usesHandler, wireFormats } from "@protoport/testing";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { expectedRecord, actualResponse } from "./expected-response.ts";
-import { heldRows, usesHandler } from "../../protoport/testing/src/gateway/test-gateway.ts";
 
 /** A refusal with the error record. */
 type Refusal = { readonly httpStatus: number; readonly error: number; readonly message: string };

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
-import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../protoport/testing/src/http/http2-frames.ts";
-import { heldRows } from "../../protoport/testing/src/gateway/test-gateway.ts";
+import { type Field, frameFlag, headersFrame, heldRows, openFrames, type StreamEnd } from "@protoport/testing";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 type TestCase = { readonly name: string; readonly header: readonly Field[]; readonly want: StreamEnd };

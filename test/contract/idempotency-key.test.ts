@@ -3,14 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TokenVerifier } from "@protoport/auth";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
-import { wiresWithTools, type Wire } from "../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { createTempFolder, exchangeHttp1, type Field, KeptConnections, openLogLines, type Wire, wiresWithTools
+} from "@protoport/testing";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 

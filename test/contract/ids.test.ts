@@ -3,8 +3,7 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { readOutcome } from "../../protoport/testing/src/gateway/outcome.ts";
-import { wiresWithTools } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { readOutcome, wiresWithTools } from "@protoport/testing";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 /** Ids that would change if they were converted to an inexact number. */

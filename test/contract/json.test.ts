@@ -3,8 +3,7 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { rowsFor } from "../../protoport/testing/src/combinations.ts";
-import { wiresOf, wiresWithTools, rpcRequest } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { rowsFor, rpcRequest, wiresOf, wiresWithTools } from "@protoport/testing";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "./expected-response.ts";
 

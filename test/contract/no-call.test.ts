@@ -1,15 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import {
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../protoport/testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { fieldValue, type HttpRequest, type HttpResponse, type HttpVersion, rowsFor, type WireFormat, wireFormats
+} from "@protoport/testing";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { rowsFor } from "../../protoport/testing/src/combinations.ts";
-import { wireFormats, type WireFormat } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { expectedResponse, actualResponse, type ComparedResponse } from "./expected-response.ts";
 import { noCallTable, type NoCallTestCase } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../protoport/testing/src/http/http2-connection.ts";
+import { exchangeHttp1, exchangeHttp2, type Field, type HttpRequest } from "@protoport/testing/http";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
 // An error message may contain part of the request, but at a limited length.

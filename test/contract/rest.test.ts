@@ -1,11 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { HttpVersion } from "../../protoport/testing/src/http/exchange.ts";
+import { heldRows, type HttpVersion, wireFormats } from "@protoport/testing";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { expectedRecord, actualResponse, type ComparedResponse } from "./expected-response.ts";
-import { heldRows } from "../../protoport/testing/src/gateway/test-gateway.ts";
 import { extraCases, pathCases, plant, toHttpRequest, type RestTestCase, type RestWant } from "./rest-table.ts";
 
 const httpVersions: readonly HttpVersion[] = ["1.1", "2"];

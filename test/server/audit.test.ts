@@ -10,18 +10,10 @@ import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
-import type { HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-  testAudience,
-} from "../../protoport/testing/src/auth/identity-provider.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+// oxfmt-ignore
+import { createSigningKey, type HttpResponse, type IdentityProvider, KeptConnections, openLogLines, quietLog,
+  startIdentityProvider, testAudience, wiresWithTools } from "@protoport/testing";
 import { bearer, startPlantServer } from "../support/server/plant-server.ts";
-import { quietLog } from "../../protoport/testing/src/operations/quiet-log.ts";
-import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
-import { wiresWithTools } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";

@@ -2,10 +2,8 @@ import { once } from "node:events";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test, vi } from "vitest";
-import { type Certificate, createCertificate } from "../../protoport/testing/src/http/certificate.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { type Certificate, createCertificate, exchangeHttp1 } from "@protoport/testing/http";
+import { createTempFolder, type TempFolder, within } from "@protoport/testing/process";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 
 function put(folder: TempFolder, { cert, key }: Certificate): void {

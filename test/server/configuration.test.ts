@@ -5,7 +5,7 @@ import { readConfiguration, trimmedSettings } from "../../src/server/configurati
 import { plantLocationOf } from "../../src/server/database-url.ts";
 import type { Configuration } from "../../src/server/settings.ts";
 import { problemsOf } from "../support/server/problems-of.ts";
-import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 type Texts = Record<string, string>;
 

@@ -6,10 +6,9 @@ import { principalKey } from "@protoport/auth";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { openHttp1 } from "@protoport/testing/http";
+import { openLogLines, within } from "@protoport/testing/process";
 import { type Log, silentLog } from "@protoport/telemetry/logs";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 

@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
 import { readDatabaseUrl, readDatabaseUrlFile, watchDatabase } from "../../src/server/database-url.ts";
 import { readServerUrl } from "../../src/stores/index.ts";
-import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createTempFolder, openLogLines } from "@protoport/testing/process";
 
 const limitBytes = 4096;
 const longest = `postgres://db/${"p".repeat(limitBytes - "postgres://db/".length)}`;

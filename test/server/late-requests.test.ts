@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { startGreenhouse } from "../../protoport/testing/src/gateway/greenhouse.ts";
-import type { Address } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { type Address, exchangeHttp1, openHttp1, startGreenhouse } from "@protoport/testing";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 // Requests that do not arrive in time, at the plant store and at a gateway.

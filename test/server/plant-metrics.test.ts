@@ -6,26 +6,12 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PlantMetrics } from "../../src/server/plant-metrics.ts";
 import { plantProtected } from "../../src/service/index.ts";
 import type { StartedServer } from "../../src/server/index.ts";
-import {
-  createSigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../protoport/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import type { Address, HttpRequest, HttpVersion } from "../../protoport/testing/src/http/exchange.ts";
-import {
-  type Frame,
-  frameType,
-  headersFrame,
-  openFrames,
-  resetFrame,
-} from "../../protoport/testing/src/http/http2-frames.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { exchange, rpcRequest, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { type Address, createCertificate, createSigningKey, createTempFolder, exchange, exchangeHttp1, type Frame,
+  frameType, headersFrame, type HttpRequest, type HttpVersion, openFrames, resetFrame, rpcRequest,
+  startIdentityProvider, type TempFolder, testAudience, wireFormats, within } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { begun, postHeader } from "../../protoport/testing/src/http2/http2-requests.ts";
-import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { familyNames, readSamples, type Sample } from "../../protoport/testing/src/telemetry/samples.ts";
 import { bearer } from "../support/server/plant-server.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createPlantStoreOpenApi } from "../../src/server/index.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 const document = createPlantStoreOpenApi("https://plants.example/api");

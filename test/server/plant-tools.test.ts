@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { fieldValue, type HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
-import { statelessRequest } from "../../protoport/testing/src/gateway/mcp.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { fieldValue, type HttpRequest, KeptConnections, openLogLines, statelessRequest } from "@protoport/testing";
 import { bearer, startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
 const tool = "plantstore_v1_PlantService_DeletePlant";

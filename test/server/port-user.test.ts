@@ -3,10 +3,8 @@ import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type Server } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { describePortUser } from "../../src/server/port-user.ts";
-import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
-import { startOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
-import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
-import { freePort } from "../../protoport/testing/src/process/free-port.ts";
+import { createCertificate, startOnLoopback } from "@protoport/testing/http";
+import { createTempFolder, freePort } from "@protoport/testing/process";
 import { startConfigured } from "../support/server/start-configured.ts";
 
 // The program that uses the port of a configuration.

@@ -3,15 +3,10 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
-import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
-import type { Address, Field, HttpVersion } from "../../protoport/testing/src/http/exchange.ts";
-import { overHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { within } from "../../protoport/testing/src/deadline.ts";
-import { type LogLines, openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { freePort } from "../../protoport/testing/src/process/free-port.ts";
+// oxfmt-ignore
+import { type Address, createByteReader, createCertificate, exchange, type Field, freePort, type HttpVersion,
+  type LogLines, openLogLines, overHttp1, wires, within } from "@protoport/testing";
 import { binaryHeader, ipv4Addresses } from "../../protoport/testing/src/gateway/proxy-header.ts";
-import { wires, exchange } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 

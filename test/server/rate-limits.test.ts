@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
-import { readOutcome, readWebTrailer } from "../../protoport/testing/src/gateway/outcome.ts";
-import { type Wire, wiresWithTools, exchange } from "../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { exchange, type Field, fieldValue, type HttpResponse, readOutcome, readWebTrailer, type Wire, wiresWithTools
+} from "@protoport/testing";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import type { TokenVerifier } from "@protoport/auth";

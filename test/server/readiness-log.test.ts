@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { openLogLines } from "@protoport/testing/process";
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 

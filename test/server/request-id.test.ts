@@ -5,18 +5,9 @@ import {
 } from "@protoport/gateway/gen/grpc/reflection/v1/reflection_pb.js";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
-import {
-  type Wire,
-  wires,
-  wiresWithTools,
-  wiresOf,
-  encodeMessage,
-  exchange,
-  rpcRequest,
-} from "../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { encodeMessage, exchange, type Field, type HttpRequest, KeptConnections, openLogLines, rpcRequest, type Wire,
+  wires, wiresOf, wiresWithTools } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { fieldValue } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { exchangeHttp1, fieldValue } from "@protoport/testing/http";
 import { startConfigured } from "../support/server/start-configured.ts";
 
 // start-server.test.ts covers a public URL without a path.

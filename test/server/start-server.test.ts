@@ -2,16 +2,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "../../src/server/index.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-  testAudience,
-} from "../../protoport/testing/src/auth/identity-provider.ts";
-import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
-import { openSocket } from "../../protoport/testing/src/http/exchange.ts";
-import { overHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { createByteReader, openSocket, overHttp1 } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProvider, testAudience
+} from "@protoport/testing/process";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 
 const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>

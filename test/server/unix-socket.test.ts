@@ -2,18 +2,12 @@ import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createTestGateway } from "../../protoport/testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { createByteReader, createTempFolder, createTestGateway, exchange, type Field, openLogLines, openSocket,
+  overHttp1, startNode, type TempFolder, wires } from "@protoport/testing";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
-import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
-import { openSocket } from "../../protoport/testing/src/http/exchange.ts";
-import { overHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { wires, exchange } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { startNode } from "../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 /** Leaves a stale socket in a folder, as a killed process does, and returns its path. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
 import { watchStoreFailure } from "../../src/server/start-server.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { openLogLines } from "@protoport/testing/process";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
 test("watchStoreFailure logs a failure once", async () => {

@@ -4,11 +4,10 @@ import type { Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
-import { rowsFor } from "../../protoport/testing/src/combinations.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { type LogLines, openLogLines, rowsFor } from "@protoport/testing/process";
 import { silentLog } from "@protoport/telemetry/logs";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { type LogLines, openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier } from "../support/server/plant-server.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 

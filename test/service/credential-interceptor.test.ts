@@ -8,10 +8,7 @@ import { silentLog } from "@protoport/telemetry/logs";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { type DeleteCall, createPlantGatewayOptions } from "../../src/service/index.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { listenForTests } from "../../protoport/testing/src/gateway/listen-for-tests.ts";
-import { statelessRequest, toolNameOf } from "../../protoport/testing/src/gateway/mcp.ts";
+import { exchangeHttp1, listenForTests, openLogLines, statelessRequest, toolNameOf } from "@protoport/testing";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 

@@ -8,7 +8,7 @@ import {
   PlantService,
 } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { PlantServiceService } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 // `npm run generate -- --check` compares all generated files. The tests do not run the generators.
 

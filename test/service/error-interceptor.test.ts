@@ -13,8 +13,8 @@ import { createGateway } from "@protoport/gateway";
 import { Health } from "@protoport/gateway/health";
 import { createSafeErrors } from "@protoport/telemetry/logs";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
-import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
-import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { listenOnLoopback } from "@protoport/testing/http";
+import { openLogLines } from "@protoport/testing/process";
 
 const secret = "SQLITE_CORRUPT at /var/lib/plants.db";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../../src/service/rpc-policy.ts";
 

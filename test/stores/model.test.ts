@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waitLimitMs } from "../../protoport/testing/src/deadline.ts";
+import { waitLimitMs } from "@protoport/testing/process";
 import { checkStore } from "../support/model/check-store.ts";
 import { createSqlite } from "../support/model/databases.ts";
 import { startInThread } from "../support/model/start-thread.ts";

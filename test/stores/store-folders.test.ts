@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 
 const root = join(projectFolder, "src/stores");

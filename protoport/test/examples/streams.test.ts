@@ -3,9 +3,8 @@ import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { photosIn } from "../../examples/streams/photos.ts";
 import { createGateway, type Gateway } from "../../gateway/src/index.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../testing/src/http/exchange.ts";
-import { exchangeFetch, openFetchUpload } from "../../testing/src/http/fetch.ts";
-import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+import { exchangeFetch, type Field, fieldValue, type HttpResponse, openFetchUpload } from "@protoport/testing/http";
+import { createTempFolder } from "@protoport/testing/process";
 
 // The photos in protoport/examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
 

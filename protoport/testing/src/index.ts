@@ -1,8 +1,4 @@
-/** What tests of gateways share: gateways with handlers, clients, protocols, and waits with a limit. */
-export * from "./collect.ts";
-export * from "./combinations.ts";
-export * from "./deadline.ts";
-export * from "./wait-some-turns.ts";
+/** What tests of gateways share: gateways with handlers, clients, protocols, programs, and waits with a limit. */
 export * from "./gateway/call-end.ts";
 export * from "./gateway/envelope.ts";
 export * from "./gateway/every-transport.ts";
@@ -22,8 +18,10 @@ export * from "./http/byte-reader.ts";
 export * from "./http/certificate.ts";
 export * from "./http/exchange.ts";
 export * from "./http/fetch.ts";
+export { grpcHeader, sendUnaryCall } from "./http/grpc-frames.ts";
 export * from "./http/header-list.ts";
 export * from "./http/http1-connection.ts";
 export * from "./http/http2-connection.ts";
 export * from "./http/http2-frames.ts";
 export * from "./http/listen-on-loopback.ts";
+export * from "./process/index.ts";

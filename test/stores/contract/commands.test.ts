@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";

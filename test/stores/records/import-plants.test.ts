@@ -6,7 +6,7 @@ import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** Opens a file's database, which imports 10,000 ids per batch. */
 async function openInBatches(file: string): Promise<PlantDatabase> {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { move, plantsOf } from "../../support/plants/moved-stores.ts";
 import { createMissingStore, runSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 test("a move leaves the target empty when the stores' counts differ", async () => {
   using folder = createTempFolder();

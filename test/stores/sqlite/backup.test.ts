@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { recordFileSteps } from "../../support/plants/file-steps.ts";
 
 test("a failed backup keeps a file created during the backup", () => {

@@ -6,7 +6,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { findDamage } from "../../../src/stores/sqlite/problem.ts";
 import type { Upkeep } from "../../../src/stores/contract/store-options.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const blocked = {
   kind: "checkpoints-stalled",

@@ -8,10 +8,9 @@ import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "..
 import { migrate, migrations, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
-import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
+import { createTempFolder, type TempFolder, waitLimitMs } from "@protoport/testing/process";
 import { loadOtherProcess } from "../../support/plants/open-sqlite.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 function writeDatabase(file: string, sql: string): void {
   const db = new DatabaseSync(file);

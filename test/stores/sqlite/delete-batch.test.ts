@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch, type BatchRow } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** Returns deletions without a key. The subjects are so long that a batch needs more pages than the database has. */
 const batchOf = (...ids: bigint[]): BatchRow[] => ids.map((id) => [id, "s".repeat(2_000), "request", null]);

@@ -2,7 +2,7 @@ import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { assertUsable, migrate, type SqliteMigration, tablesSql } from "../../../src/stores/sqlite/migrate.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const applicationId = 0x504c4e54;
 

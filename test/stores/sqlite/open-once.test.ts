@@ -1,7 +1,7 @@
 import { readFileSync, statSync, symlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openPlantDatabase, openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 test("a process opens a file again only after closing its store", async () => {
   using folder = createTempFolder();

@@ -18,7 +18,7 @@ import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** Creates a backup with plants 1 to 3. */
 function makeBackup(folder: TempFolder): string {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 test("the storage thread reports its exit to later requests", async () => {
   using folder = createTempFolder();

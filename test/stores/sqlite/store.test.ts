@@ -7,7 +7,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 describe("an SQLite store", () => {
   test("is filled only when it is created, not when it becomes empty", async () => {

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { lockPollMs, runInTransaction, retryWhileLocked } from "../../../src/stores/sqlite/transaction.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 test.each([
   { name: "a failed transaction", end: "" },

@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import { assignedConstantsIn, moduleVariablesIn } from "../../../protoport/testing/src/module-state.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { projectFiles } from "../../../protoport/testing/src/project-files.ts";
+import { projectFiles, projectFolder } from "@protoport/testing/process";
 import { type Fences, moduleNames, privateAccessIn } from "../../../protoport/testing/src/source-tree.ts";
 import { plantStoreTree as tree } from "../../support/source-files.ts";
 

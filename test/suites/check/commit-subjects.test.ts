@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 // The subjects of new commits have the form that CONTRIBUTING.md shows.
 

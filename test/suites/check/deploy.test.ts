@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { settings } from "../../../src/server/index.ts";
 
 const folder = join(projectFolder, "deploy");

@@ -1,8 +1,7 @@
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { projectFiles } from "../../../protoport/testing/src/project-files.ts";
+import { projectFiles, projectFolder } from "@protoport/testing/process";
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 const workflows = readdirSync(join(projectFolder, ".github/workflows")).map((name) => `.github/workflows/${name}`);

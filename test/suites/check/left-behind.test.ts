@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
-import { startGreenhouse } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+import { startGreenhouse } from "@protoport/testing";
 import { watchStoreFailure } from "../../../src/server/start-server.ts";
 import { openMemoryStore } from "../../../src/index.ts";
 

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { projectFiles } from "../../../protoport/testing/src/project-files.ts";
+import { projectFiles, projectFolder } from "@protoport/testing/process";
 import { suites } from "../suites.ts";
 
 // Every npm script and suite that a project file names exists.

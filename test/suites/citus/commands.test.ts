@@ -5,7 +5,7 @@ import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
 import { baseUrlOf, serve, serveToken } from "../../support/process/serve-command.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 let cluster: CitusCluster;

@@ -7,7 +7,7 @@ import { checkPostgresStore, migratePostgres } from "../../../src/stores/postgre
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { configOf, runSql } from "../../support/plants/postgres-server.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";

@@ -6,8 +6,7 @@ import { checkHistory, readTables } from "../cluster/check-history.ts";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { baseUrlOf, serve } from "../../support/process/serve-command.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
+import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 /** Number of plants, more than the callers can delete during the test. */

@@ -9,7 +9,7 @@ import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-serve
 import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
-import { collect } from "../../../protoport/testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf, runBatchWith } from "../../support/plants/run-batch.ts";
 import { readPlants } from "../../support/plants/postgres-of-file.ts";

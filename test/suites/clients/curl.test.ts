@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
+import { type ProgramResult, runProgram } from "@protoport/testing/process";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 

@@ -2,10 +2,8 @@ import { delimiter, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { type CommandLine, createTempFolder, projectFolder, startNode } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
 // and compares its output with the page. Replaces the address, the token and its file by this run's.

@@ -6,11 +6,9 @@ import type { IncomingMessage } from "node:http";
 import { delimiter, join } from "node:path";
 import { json } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { createIssuedCertificate } from "@protoport/testing/http";
+import { type CommandLine, createTempFolder, projectFolder, startProgram } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // Runs shell command blocks in order in a folder with a certificate, with `plantstore` on PATH. A free port replaces
 // the documented one, and the loopback address replaces 0.0.0.0. Exported variables remain set for the following

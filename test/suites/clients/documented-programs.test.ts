@@ -2,14 +2,10 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
-import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-} from "../../../protoport/testing/src/auth/identity-provider.ts";
+import { createIssuedCertificate } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, type IdentityProvider, projectFolder, startIdentityProvider, startNode
+} from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import type { PageBlock } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { text as read } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { within } from "../../../protoport/testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 

@@ -2,10 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
-import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createIssuedCertificate } from "@protoport/testing/http";
+import { buildStep, createTempFolder, projectFolder } from "@protoport/testing/process";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
 const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8");

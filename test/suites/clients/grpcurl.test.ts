@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
+import { hasProgram, type ProgramResult, runProgram } from "@protoport/testing/process";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
-import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** grpcurl's exit code is the gRPC code's number plus this. */
 const codeBase = 64;

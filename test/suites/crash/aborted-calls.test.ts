@@ -1,18 +1,9 @@
 import { expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
-import { grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
-import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
-import {
-  dataFrame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-  resetFrame,
-  type Frame,
-} from "../../../protoport/testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { type Address, dataFrame, encodeEnvelope, type Field, type Frame, frameFlag, frameType, grpcHeader,
+  headersFrame, openFrames, resetFrame } from "@protoport/testing";
 import { expectNothingKept } from "../../../protoport/testing/src/http/leaks.ts";
 import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";

@@ -7,10 +7,9 @@ import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
-import { type CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
+import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { baseUrlOf } from "../../support/process/serve-command.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // libfaketime makes a server's clock jump. Only the time of day jumps, and the monotonic clock does not, as when a
 // machine's clock is corrected.

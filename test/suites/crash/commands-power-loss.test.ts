@@ -5,7 +5,7 @@ import { backUp } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-disk.ts";
 import { createMissingStore, leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 // The result that a command has reported survives a power loss, and an earlier power loss leaves the old state or the
 // new one. The power is lost before each sync, after each rename and after the exit. If a sync is missing, the new

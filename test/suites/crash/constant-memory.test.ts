@@ -8,9 +8,8 @@ import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { plantLocationOf } from "../../../src/server/index.ts";
 import { migratePlants } from "../../../src/stores/index.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder, projectFolder, type TempFolder } from "@protoport/testing/process";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { startChildServer, type ChildServer } from "../../support/process/child-server.ts";
-import { exchangeHttp1 } from "../../../protoport/testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { authorized } from "../../support/server/plant-server.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** How often the server is killed, each time right after a response. */
 const kills = 5;

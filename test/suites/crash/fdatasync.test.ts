@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { canTrace, traceCalls } from "../../../protoport/testing/src/process/trace-calls.ts";
 
 const deletions = 25;

@@ -2,8 +2,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { PlantLocation } from "../../../src/stores/index.ts";
-import { compileCache } from "../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { compileCache, createTempFolder } from "@protoport/testing/process";
 import {
   createUsedStore,
   isUsable,

@@ -10,12 +10,10 @@ import {
 } from "../../../src/stores/index.ts";
 import { startLossyProxy } from "../../../protoport/testing/src/http/lossy-proxy.ts";
 import { deleteWithRetries } from "../../support/clients/delete-with-retries.ts";
-import { collect } from "../../../protoport/testing/src/collect.ts";
+import { collect, createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 
 /** How many responses are lost on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
-import type { CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { type CommandLine, createTempFolder } from "@protoport/testing/process";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import {
   importInto,

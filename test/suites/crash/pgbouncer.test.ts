@@ -19,7 +19,7 @@ import { readPlants } from "../../support/plants/postgres-of-file.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
+import { testSeed } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 const faults = 10;

@@ -15,9 +15,8 @@ import {
   startPostgres,
   startStandby,
 } from "../../support/plants/postgres-server.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 
 const faults = 30;
 const plants = 500_000;

@@ -7,12 +7,8 @@ import {
 } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
 import { startBalancerProcess } from "../../../protoport/testing/src/process/balancer-process.ts";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
-import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
-import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+import { type Address, createTestGateway, freePort, getReadingProcedure, waitLimitMs } from "@protoport/testing";
 import { type ProxyProcess, startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import {
   type Caller,
   callOverGrpc,

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Balancer, startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
-import { type CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
+import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const token = "token-of-the-restart-test";
 

@@ -6,7 +6,7 @@ import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.t
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { startChildServer } from "../../support/process/child-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const plants = 50_000n;
 const timeout = 180_000;

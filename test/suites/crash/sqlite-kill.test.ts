@@ -3,9 +3,8 @@ import { openSqliteStore } from "../../../src/stores/index.ts";
 import { startChildServer } from "../../support/process/child-server.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 
 const kills = 30;
 const plants = 200_000n;

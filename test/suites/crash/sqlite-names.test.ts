@@ -6,8 +6,7 @@ import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.t
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { canMount, mountFor, startWithMounts, unmountFor } from "../../support/process/mounts.ts";
 import { tokens } from "../../support/server/plant-server.ts";
-import type { CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const timeout = 120_000;
 const plants = 100_000n;

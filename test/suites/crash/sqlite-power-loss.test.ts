@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
+import { waitLimitMs } from "@protoport/testing/process";
 import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-disk.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 

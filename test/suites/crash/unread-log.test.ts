@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { within } from "../../../protoport/testing/src/deadline.ts";
+import { createTempFolder, within } from "@protoport/testing/process";
 import { baseUrlOf, deletePlant, serve } from "../../support/process/serve-command.ts";
 import { runCommand } from "../../support/process/run-command.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 test("a server exits although no process reads its log", async () => {
   using folder = createTempFolder();

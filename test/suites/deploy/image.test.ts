@@ -3,15 +3,13 @@ import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, write
 import { createServer } from "node:http";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../protoport/testing/src/deadline.ts";
-import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { startOnLoopback } from "@protoport/testing/http";
+// oxfmt-ignore
+import { buildLimitMs, buildStep, createTempFolder, projectFolder, startProgram, type TempFolder, within
+} from "@protoport/testing/process";
 import { baseUrlOf, deletePlant, serveToken } from "../../support/process/serve-command.ts";
 import { file_orders_v1_orders } from "../../../protoport/testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** The result of an image build. */
 interface BuiltImage {

@@ -2,10 +2,8 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../../package.json" with { type: "json" };
-import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { buildStep, createTempFolder, projectFolder } from "@protoport/testing/process";
 import { validateManifests } from "../../../protoport/test/support/validate-manifests.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 async function render(databaseUrl: string, resources: readonly string[] = []): Promise<string> {
   using folder = createTempFolder();

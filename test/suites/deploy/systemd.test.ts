@@ -3,11 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
-import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { buildStep, createTempFolder, projectFolder, startProgram } from "@protoport/testing/process";
 import { deletePlant, serveToken } from "../../support/process/serve-command.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const unit = join(projectFolder, "deploy/systemd/plantstore.service");
 const lines = readFileSync(unit, "utf8").split("\n");

@@ -1,9 +1,8 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createPlantClient } from "../../../src/client/index.ts";
-import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { buildStep, createTempFolder } from "@protoport/testing/process";
 import { serve, serveToken } from "../../support/process/serve-command.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 test("curl and a gRPC client reach a server on a Unix socket", async () => {
   using folder = createTempFolder();

@@ -1,16 +1,14 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
+// oxfmt-ignore
+import { type CommandLine, exchange, type Field, getReadingProcedure, type HttpRequest, type HttpVersion, projectFolder,
+  rpcRequest, startNode, wireFormats } from "@protoport/testing";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import {
   type OtlpReceiver,
   type ReceivedSpan,
   startOtlpReceiver,
 } from "../../../protoport/testing/src/telemetry/otlp-receiver.ts";
-import type { Field, HttpRequest, HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
-import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 
 // The spans that a collector receives for one call to a program with OpenTelemetry's SDK and instrumentations.
 

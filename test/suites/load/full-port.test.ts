@@ -6,7 +6,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus } from "@protoport/gateway/gen/grpc/health/v1/health_pb.js";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** The default limit of connections in the server. */
 const maxConnections = 10_000;

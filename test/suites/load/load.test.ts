@@ -2,11 +2,11 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { type Address, buildLimitMs, createIssuedCertificate, createTempFolder, createTestGateway
+} from "@protoport/testing";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import { StreamService } from "../../../protoport/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { responseLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
 import { recipeFolder } from "../../support/clients/client-recipe.ts";
 import {
@@ -15,8 +15,6 @@ import {
   buildPythonClient,
   buildRustClient,
 } from "../../support/clients/built-clients.ts";
-import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
 
 // Clients with their default options under full load, where clients behave differently than for single calls. For

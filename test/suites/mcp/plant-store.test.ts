@@ -9,7 +9,7 @@ import {
   connect2,
   connectWithoutToken,
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { startToolServer, type ToolServer } from "./tool-server.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, test } from "vitest";
-import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
+import { testSeed } from "@protoport/testing/process";
 import { checkStore } from "../../support/model/check-store.ts";
 import { createPostgres, createSqlite } from "../../support/model/databases.ts";
 import { startInProcess as startStore } from "../../support/model/start-process.ts";

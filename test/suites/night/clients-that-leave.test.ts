@@ -9,17 +9,13 @@ import {
 import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
-import type { HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
-import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+// oxfmt-ignore
+import { buildLimitMs, createTempFolder, createTestGateway, encodeEnvelope, getReadingProcedure, type HttpVersion,
+  wireFormats } from "@protoport/testing";
 import { startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
-import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../../support/plants/delete-plant.ts";
 import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
   type Prometheus,
   startPrometheus,

@@ -7,13 +7,10 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
+import { createTempFolder, projectFolder, startProgram, waitLimitMs } from "@protoport/testing/process";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { canTrace, runWithFault, traceCalls } from "../../../protoport/testing/src/process/trace-calls.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 

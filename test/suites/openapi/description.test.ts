@@ -7,13 +7,11 @@ import { FileService } from "../../../protoport/testing/src/gen/files/v1/files_p
 import { KitchenSink } from "../../../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../protoport/testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../../protoport/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { startKitchenSink, withoutMasks } from "../../../protoport/testing/src/gateway/kitchen-sink.ts";
+// oxfmt-ignore
+import { buildLimitMs, buildStep, createTempFolder, isNightly, projectFolder, startKitchenSink, withoutMasks
+} from "@protoport/testing";
 import { fuzz, openSchemathesis } from "../../../protoport/testing/src/process/schemathesis.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { isNightly } from "../../../protoport/testing/src/test-seed.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
 // Checks descriptions with tools that their users have, a linter, and a fuzzer that compares the running server with

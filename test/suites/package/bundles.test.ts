@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
-import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { startNode } from "@protoport/testing/process";
 import { greeterModule } from "../../../protoport/test/support/package/greeter.ts";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";

@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { packedHouses } from "../../support/package/packed-houses.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { type CommandLine, freePort, projectFolder, startProgram } from "@protoport/testing/process";
 
 // Copies both houses' examples to a project with the packages, like a reader, and runs the commands in their comments.
 // Ports are replaced by free ones.

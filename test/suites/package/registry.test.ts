@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
 import { type Publication, publicationsOf } from "../../../protoport/tools/build/publications.ts";
 import { packageNames } from "../../../tools/release/texts.ts";

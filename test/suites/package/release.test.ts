@@ -6,9 +6,9 @@ import manifest from "../../../protoport/gateway/package.json" with { type: "jso
 import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { manifests, packageNames } from "../../../tools/release/texts.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
-import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { buildLimitMs, createTempFolder, type ProgramResult, projectFolder, runProgram
+} from "@protoport/testing/process";
 
 // `npm run release` in a separate repository, a copy of this project with one commit and a remote that must stay empty.
 

@@ -5,16 +5,14 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import projectManifest from "../../../package.json" with { type: "json" };
-import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { type Address, createCertificate, exchange, readOutcome, rpcRequest, startProgram, wireFormats
+} from "@protoport/testing";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
-import { readOutcome } from "../../../protoport/testing/src/gateway/outcome.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { packedHouses } from "../../support/package/packed-houses.ts";
 import { compilers } from "../../../protoport/test/support/package/compilers.ts";
-import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
 // Tests what protoport/docs/reference/versions.md lists with the installed gateway on each runtime.
 

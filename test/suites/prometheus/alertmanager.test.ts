@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, freePort, startProgram, type TempFolder
+} from "@protoport/testing/process";
 import { deployedFolder } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 
 // A real Alertmanager with deploy/prometheus/alertmanager.yml, to which amtool sends the alerts for outages.

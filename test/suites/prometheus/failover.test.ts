@@ -1,8 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, runSql, startPostgres, startStandby } from "../../support/plants/postgres-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";

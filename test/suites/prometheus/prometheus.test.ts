@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
-import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+// oxfmt-ignore
+import { type CommandLine, compileCache, createTempFolder, projectFolder, startProgram, type TempFolder
+} from "@protoport/testing/process";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
   type Prometheus,
   type QueryResponse,

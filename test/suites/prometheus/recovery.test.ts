@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { freePort } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { postgresBinaries } from "../../support/plants/postgres-binaries.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createIssuedCertificate } from "@protoport/testing/http";
+import { projectFolder } from "@protoport/testing/process";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";

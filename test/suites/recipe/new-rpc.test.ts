@@ -3,9 +3,8 @@ import { basename, delimiter, join } from "node:path";
 import { definition, messages, methodPieces, pathOf, pieces, recipe, rpc } from "./get-plant.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
-import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
+import { buildLimitMs, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 
 // Follows CONTRIBUTING.md's recipe for a new RPC on a copy of the project. Runs its commands, and adds GetPlant to the
 // files that it names.

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
+import { buildLimitMs, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 
 // Follows CONTRIBUTING.md's recipe for a new store on a copy of the project, with a kind that exists nowhere.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { runCommand } from "../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const token = "token-of-the-schema-test";
 const timeout = 120_000;

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import { compileCache, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { compileCache, createTempFolder, freePort, runProgram, type TempFolder } from "@protoport/testing/process";
 import { startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { makeReleases, type Releases } from "./next-release.ts";

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
 
 // POST requests that pages send without a preflight, with the cookies of the gateway's site.

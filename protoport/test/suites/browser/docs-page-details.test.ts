@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { openBrowser } from "./open-browser.ts";
 
 // The docs page's second conditions, resets and limits, for a description in which they matter.

@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import { type LoopbackServer, startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { type LoopbackServer, startOnLoopback } from "@protoport/testing/http";
 import { openBrowser } from "./open-browser.ts";
 
 // The docs page's forms, references and responses, for descriptions with rare members. Another server receives the

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ExampleServer, startExample } from "../../../testing/src/process/example-server.ts";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
 import { openBrowser } from "./open-browser.ts";
 
 // The pages in protoport/examples/streams.

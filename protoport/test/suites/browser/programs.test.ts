@@ -9,10 +9,7 @@ import { createReflectionService, ServerReflection } from "../../../gateway/src/
 import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { buildLimitMs, buildStep, createTempFolder, kitchenSinkOptions, projectFolder } from "@protoport/testing";
 import { fillForm } from "./fill-form.ts";
 import { openBrowser } from "./open-browser.ts";
 

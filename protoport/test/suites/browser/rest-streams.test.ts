@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
 
 // Server streams in a page, which runs the guide's code.

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";
-import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink } from "@protoport/testing";
 import { type ModuleServer, startModuleServer } from "./module-server.ts";
 import { openBrowser } from "./open-browser.ts";
 

@@ -4,15 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHealthService, Health, Readiness } from "../../../gateway/src/health/index.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-} from "../../../testing/src/auth/identity-provider.ts";
+import { createIssuedCertificate } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, type IdentityProvider, projectFolder, startIdentityProvider, startNode
+} from "@protoport/testing/process";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createIssuedCertificate } from "../../../testing/src/http/certificate.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../testing/src/process/command-line.ts";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode, writeOrderCode } from "../../support/package/greet-code.ts";
 

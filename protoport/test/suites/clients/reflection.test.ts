@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { buildLimitMs, buildStep, hasProgram, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../testing/src/process/python.ts";
-import { hasProgram } from "../../../testing/src/process/tools-folder.ts";
 
 // Programs that get a service's definition by reflection, in both versions.
 

@@ -4,11 +4,8 @@ import { pipeline } from "node:stream/promises";
 import { json } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
-import { type HttpVersion } from "../../../testing/src/http/exchange.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { type Http2Server, type HttpVersion, openHttp2, openResponse } from "@protoport/testing";
 import { startFiles, type TestFiles } from "../../../testing/src/gateway/files.ts";
-import { openResponse } from "../../../testing/src/gateway/streamed-response.ts";
-import { type Http2Server } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 // The server streams gigabyte files as google.api.HttpBody, and holds only the bytes in transit.
 

@@ -1,19 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { within } from "../../../testing/src/deadline.ts";
-import type { Address } from "../../../testing/src/http/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import {
-  clientPreface,
-  dataFrame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-} from "../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { type Address, clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType,
+  getReadingProcedure, grpcHeader, headersFrame, startGreenhouse, waterBedProcedure, within } from "@protoport/testing";
+import { emptyMessage } from "@protoport/testing/http";
 import { expectNothingKept } from "../../../testing/src/http/leaks.ts";
 
 /** The connections that must not leak, and connections before them, which warm up permanent caches. */

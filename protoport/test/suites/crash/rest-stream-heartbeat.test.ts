@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1, startGreenhouse, within } from "@protoport/testing";
 
 test.concurrent.each(
   // oxfmt-ignore

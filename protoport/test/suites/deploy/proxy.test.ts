@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readProxyConfiguration } from "../../../proxy/src/settings/index.ts";
-import { buildStep } from "../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { buildStep, projectFolder } from "@protoport/testing/process";
 import { validateManifests } from "../../support/validate-manifests.ts";
 
 // The Kubernetes manifests and the proxy's scrape configuration.

@@ -3,11 +3,9 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../testing/src/process/command-line.ts";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { createTempFolder, projectFolder, startNode } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // Runs the blocks with which protoport/docs/how-to/frameworks.md mounts the gateway, each in an application that uses the framework
 // in its comment.

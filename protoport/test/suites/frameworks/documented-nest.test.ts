@@ -4,10 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
-import { startNode } from "../../../testing/src/process/command-line.ts";
-import { freePort } from "../../../testing/src/process/free-port.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, freePort, projectFolder, startNode } from "@protoport/testing/process";
 
 // Runs the blocks in protoport/docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 

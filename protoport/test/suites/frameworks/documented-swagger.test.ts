@@ -4,8 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
 // Runs the block in protoport/docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.

@@ -23,8 +23,7 @@ import {
   pythonClientStep,
   type Step,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { buildLimitMs, buildStep, projectFolder } from "@protoport/testing/process";
 import { fuzz, openSchemathesis } from "../../../testing/src/process/schemathesis.ts";
 
 // Client generators and a fuzzer process Google's services, with their comments.

@@ -13,7 +13,7 @@ import {
   type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
+import { buildLimitMs, buildStep } from "@protoport/testing/process";
 
 const goClient = ["packageName=client", "withGoMod=false"];
 const goBuild: Step = ["go", "build", "-o", "bin/go", "./go"];

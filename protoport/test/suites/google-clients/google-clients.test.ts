@@ -4,9 +4,8 @@ import { type DescMessage, fromJson, type JsonObject, type JsonValue, toJson } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
+import { buildLimitMs, buildStep, createTempFolder } from "@protoport/testing/process";
 import { openPython } from "../../../testing/src/process/python.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { type ClientCall, createCalls, nextPageToken } from "./client-calls.ts";
 import { clientServices, configRules, readDefinition, suiteFolder } from "./definition.ts";
 import { callHeader, type ErrorCode, errorCodeOf, errorDetails, errorMessage, FakeServices } from "./fake-services.ts";

@@ -4,12 +4,8 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../proxy/src/client/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
+import { createTempFolder, createTestGateway, projectFolder, startNode, waitLimitMs, within } from "@protoport/testing";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const streamCount = 10_000;
 

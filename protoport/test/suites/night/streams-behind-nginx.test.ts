@@ -1,10 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { fieldValue } from "../../../testing/src/http/exchange.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { openResponse, TextCollector } from "../../../testing/src/gateway/streamed-response.ts";
+import { fieldValue, freePort, openResponse, startGreenhouse, TextCollector } from "@protoport/testing";
 import { nginxProgram, startBalancerProcess } from "../../../testing/src/process/balancer-process.ts";
-import { freePort } from "../../../testing/src/process/free-port.ts";
 
 /** nginx as installed: it asks in HTTP/1.0, so messages have no chunks, and its buffer of 4 KiB would keep them. */
 function startNginx(port: number, serverPort: number): Promise<AsyncDisposable> {

@@ -1,9 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder, type ProgramResult, runProgram } from "../../../testing/src/process/child-program.ts";
+import { buildLimitMs, buildStep, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { requirements } from "../../../testing/src/requirements.ts";
-import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { file_orders_v1_orders } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";

@@ -13,8 +13,7 @@ import {
 } from "../../support/clients/generated-client.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { Catalog } from "../../../testing/src/gen/catalog/v1/catalog_pb.ts";
-import { buildLimitMs } from "../../../testing/src/process/build-step.ts";
-import { hasProgram } from "../../../testing/src/process/tools-folder.ts";
+import { buildLimitMs, hasProgram } from "@protoport/testing/process";
 
 // Fast generators. protoport/test/suites/generators tests openapi-generator's each night.
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { buf, createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 // The command `check` and the entry `@protoport/proxy/definitions`, installed by npm.
 

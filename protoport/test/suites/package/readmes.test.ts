@@ -6,8 +6,7 @@ import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
 import { createUserProject, type UserProject } from "../../support/package/user-project.ts";
-import { type CommandLine, startProgram } from "../../../testing/src/process/command-line.ts";
-import { freePort } from "../../../testing/src/process/free-port.ts";
+import { type CommandLine, freePort, startProgram } from "@protoport/testing/process";
 import { untilPort } from "../../support/package/until-port.ts";
 
 // Tests the packages' READMEs. Installs their packages from a registry, runs their programs unchanged, and compares

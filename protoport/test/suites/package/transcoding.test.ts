@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { documentedSize } from "../../support/package/documented-size.ts";
 import { createUserProject } from "../../support/package/user-project.ts";
 

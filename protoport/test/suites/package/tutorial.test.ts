@@ -3,8 +3,7 @@ import { basename, delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { createUserProject, installedPackages, packed } from "../../support/package/user-project.ts";
-import { type CommandLine, startProgram } from "../../../testing/src/process/command-line.ts";
-import { freePort } from "../../../testing/src/process/free-port.ts";
+import { type CommandLine, freePort, startProgram } from "@protoport/testing/process";
 
 // Follows all blocks in protoport/docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
 // first line is its name. The port is replaced by a free one, and only the project's Node is on PATH.

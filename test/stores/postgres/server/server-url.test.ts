@@ -4,8 +4,8 @@ import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createTempFolder } from "@protoport/testing/process";
 
 const certificate = createCertificate("PostgreSQL");
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readFigures } from "../../../../bench/figures.ts";
 import { pages, renderPage, unmeasured } from "../../../../bench/write-figures.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 const figures = readFigures();
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
-import { exchangeHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
-import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { openLogLines } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 import { bearer, startPlantServer, tokens } from "../../../support/server/plant-server.ts";
 

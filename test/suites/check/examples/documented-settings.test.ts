@@ -4,14 +4,11 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settings } from "../../../../src/server/settings.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProviderAt,
-} from "../../../../protoport/testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../protoport/testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProviderAt, type TempFolder
+} from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 // The recipes in docs/how-to/authentication.md with a test provider. Replaces only hosts, by the provider on the
 // loopback address, and files, by one with the secret.

@@ -1,4 +1,4 @@
-import { projectFiles } from "../../../../protoport/testing/src/project-files.ts";
+import { projectFiles } from "@protoport/testing/process";
 import { checkLinks } from "../../../../protoport/test/support/docs/check-links.ts";
 
 checkLinks(

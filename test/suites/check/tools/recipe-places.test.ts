@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { methodPieces, pieces } from "../../recipe/get-plant.ts";
 
 // The suite `recipe` adds code at these places each night. A rewritten comment can remove one.

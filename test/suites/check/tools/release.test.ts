@@ -12,7 +12,7 @@ import {
   releaseChangelog,
   releaseNames,
 } from "../../../../tools/release/texts.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 test.each([
   { name: "without an [Unreleased] section", text: "# Changelog\n" },

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { type FileSuite, filePatternsOf, isFileSuite } from "../../../../protoport/testing/src/suite.ts";
 import { suites } from "../../suites.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { settings } from "../../../../src/server/index.ts";
 import { manPage } from "../../../../tools/write-man-page.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 
 const page = manPage();
 

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildGoClient, goClients } from "../../../support/clients/built-clients.ts";
-import { hasProgram } from "../../../../protoport/testing/src/process/tools-folder.ts";
+import { hasProgram } from "@protoport/testing/process";
 
 describe.runIf(hasProgram("go"))("Go", () => {
   for (const name of goClients) describeClient({ name, build: () => buildGoClient(name) });

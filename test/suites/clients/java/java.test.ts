@@ -1,9 +1,8 @@
 import { describe } from "vitest";
-import { buildStep } from "../../../../protoport/testing/src/process/build-step.ts";
+import { buildStep, hasProgram } from "@protoport/testing/process";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildJavaClient } from "../../../support/clients/built-clients.ts";
-import { hasProgram } from "../../../../protoport/testing/src/process/tools-folder.ts";
 
 /** Java reads trusted authorities from its own trust store. */
 async function trusting(authorityFile: string): Promise<Readonly<Record<string, string>>> {

@@ -1,9 +1,8 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../../../../protoport/testing/src/process/build-step.ts";
+import { buildStep, projectFolder } from "@protoport/testing/process";
 import type { ClientProgram } from "../../../support/clients/client-program.ts";
 import { layOutRecipe, openApiFile } from "../../../support/clients/client-recipe.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 
 describeClient({ name: "openapi-typescript and openapi-fetch", build });

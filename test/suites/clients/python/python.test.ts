@@ -3,9 +3,8 @@ import { describe } from "vitest";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildPythonClient } from "../../../support/clients/built-clients.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { hasProgram, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../../protoport/testing/src/process/python.ts";
-import { hasProgram } from "../../../../protoport/testing/src/process/tools-folder.ts";
 
 const clients = [
   { name: "grpcio", program: "grpcio_client.py" },

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildRustClient, cargoTarget } from "../../../support/clients/built-clients.ts";
-import { hasProgram } from "../../../../protoport/testing/src/process/tools-folder.ts";
+import { hasProgram } from "@protoport/testing/process";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {
   // tonic reports CANCELLED when its own deadline timer fires first, and otherwise the server's error.

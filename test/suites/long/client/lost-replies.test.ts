@@ -9,7 +9,7 @@ import {
 import { openSqliteStore } from "../../../../src/stores/index.ts";
 import { type LossyProxy, startLossyProxy } from "../../../../protoport/testing/src/http/lossy-proxy.ts";
 import { deleteWithRetries } from "../../../support/clients/delete-with-retries.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";
 
 /** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */

@@ -4,11 +4,9 @@ import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
 import { readConfiguration, startServer } from "../../../../src/server/index.ts";
-import { createSigningKey } from "../../../../protoport/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createSigningKey, createTempFolder, numRunsOf } from "@protoport/testing/process";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
-import { numRunsOf } from "../../../../protoport/testing/src/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
 

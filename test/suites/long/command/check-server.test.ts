@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { createServer as createTcpServer, type Server } from "node:net";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { startOnLoopback } from "../../../../protoport/testing/src/http/listen-on-loopback.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { startOnLoopback } from "@protoport/testing/http";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
 

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
 import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 

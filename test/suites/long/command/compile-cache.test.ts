@@ -2,9 +2,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, symlinkSync, wr
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isOwnFolder } from "../../../../src/command/compile-cache.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { startProgram } from "../../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, startProgram } from "@protoport/testing/process";
 
 const main = join(projectFolder, "src/command/main.ts");
 const user = process.getuid?.() ?? 0;

@@ -2,10 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../protoport/testing/src/process/command-line.ts";
-import { signalAtLoad } from "../../../../protoport/testing/src/process/signal-at-load.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder
+} from "@protoport/testing/process";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { serve } from "../../../support/process/serve-command.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { openClient, runSql } from "../../../support/plants/postgres-server.ts";
 import { startPostgresOfFile } from "../../../support/plants/postgres-of-file.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** A file system state without a store at its path. */
 interface MissingStore {

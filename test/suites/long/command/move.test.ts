@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openSqliteStore } from "../../../../src/stores/index.ts";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { interruptMove } from "../../../support/plants/moved-stores.ts";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";

@@ -3,11 +3,10 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { within } from "../../../../protoport/testing/src/deadline.ts";
-import { compileCache, projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { startProgram } from "../../../../protoport/testing/src/process/command-line.ts";
+// oxfmt-ignore
+import { compileCache, createTempFolder, projectFolder, startProgram, type TempFolder, within
+} from "@protoport/testing/process";
 import { deletePlant } from "../../../support/process/serve-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 // npm forwards signals to the script's shell, and the shell exits without forwarding them. So the script uses exec to
 // replace the shell with the server. A terminal sends its signal to both npm and the server.

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createPlantStoreOpenApi } from "../../../../src/server/index.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { runCommand } from "../../../support/process/run-command.ts";
 
 test("openapi prints the same bytes as openapi.json", async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { startNode } from "../../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, startNode } from "@protoport/testing/process";
 
 test("terminal writes to a pipe wait without buffering when the reader is slow", async () => {
   using folder = createTempFolder();

@@ -7,7 +7,7 @@ import { exitCode as exitCodes } from "../../../../src/command/command.ts";
 import { settingGroups } from "../../../../src/server/index.ts";
 import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
 import { runCommand as run } from "../../../support/process/run-command.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),

@@ -3,13 +3,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoLines } from "../../../../src/command/demo.ts";
-import { initializedRequest } from "../../../../protoport/testing/src/gateway/mcp.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine } from "../../../../protoport/testing/src/process/command-line.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, initializedRequest, projectFolder, type TempFolder
+} from "@protoport/testing";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../../../support/process/serve-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
 describe("a server", () => {

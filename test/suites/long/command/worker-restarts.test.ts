@@ -1,9 +1,9 @@
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, projectFolder, startNode, type TempFolder
+} from "@protoport/testing/process";
 
 const worker = `
   import { createServer } from "node:net";

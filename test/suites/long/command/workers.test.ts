@@ -4,14 +4,12 @@ import { get, type IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { within } from "../../../../protoport/testing/src/deadline.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../protoport/testing/src/process/command-line.ts";
-import { signalAtLoad } from "../../../../protoport/testing/src/process/signal-at-load.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder, within
+} from "@protoport/testing/process";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
 

@@ -7,11 +7,9 @@ import { Readiness } from "@protoport/gateway/health";
 import { addGrpcJsService, type GrpcJsOptions } from "@protoport/grpc-handlers/grpc-js";
 import { silentLog } from "@protoport/telemetry/logs";
 import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descriptor-set.ts";
-import { KeptConnections } from "../../../../protoport/testing/src/gateway/kept-connections.ts";
-import { type Listening, listenForTests } from "../../../../protoport/testing/src/gateway/listen-for-tests.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { createTestGateway } from "../../../../protoport/testing/src/gateway/test-gateway.ts";
-import { wires } from "../../../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { createTestGateway, KeptConnections, listenForTests, type Listening, projectFolder, wires
+} from "@protoport/testing";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { PlantServiceService } from "../../../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { idMissing, plantNotFound } from "../../../../src/service/errors.ts";

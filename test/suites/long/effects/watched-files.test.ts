@@ -5,15 +5,10 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../protoport/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../protoport/testing/src/http/listen-on-loopback.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createCertificate, listenOnLoopback } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProvider, testAudience
+} from "@protoport/testing/process";
 import { deletePlant, type Environment } from "../server/effects/comparison.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
 

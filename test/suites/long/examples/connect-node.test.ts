@@ -6,19 +6,10 @@ import { Readiness } from "@protoport/gateway/health";
 import { silentLog } from "@protoport/telemetry/logs";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import {
-  type Address,
-  type Field,
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../../../protoport/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../protoport/testing/src/http/http2-connection.ts";
-import { readOutcome, readWebTrailer } from "../../../../protoport/testing/src/gateway/outcome.ts";
-import { wires, type WireFormat, wireFormats } from "../../../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { type Address, createCertificate, type Field, fieldValue, type Http2Connection, type HttpRequest,
+  type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wireFormats,
+  wires } from "@protoport/testing";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
 import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";

@@ -1,16 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import { openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../protoport/testing/src/http/http2-connection.ts";
-import { readOutcome } from "../../../../protoport/testing/src/gateway/outcome.ts";
-import { wireFormats } from "../../../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { createCertificate, createTempFolder, openHttp1, openHttp2, projectFolder, readOutcome, startNode, wireFormats
+} from "@protoport/testing";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { startNode } from "../../../../protoport/testing/src/process/command-line.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { bearer } from "../../../support/server/plant-server.ts";
 
 test("embed.ts accepts a token from its file, counts requests, and drains", async () => {

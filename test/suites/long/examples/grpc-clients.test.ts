@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
+import { runProgram } from "@protoport/testing/process";
 import { openSituationStore, situations } from "../../../support/plants/situation-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../../support/server/plant-server.ts";
 

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
-import { openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
+import { openHttp1 } from "@protoport/testing/http";
+import { numRunsOf } from "@protoport/testing/process";
 import { startPlantServer, tokens, type TestPlantServer } from "../../../support/server/plant-server.ts";
-import { numRunsOf } from "../../../../protoport/testing/src/test-seed.ts";
 
 /** How many connections a property opens. */
 const connectionsPerProperty = numRunsOf(200);

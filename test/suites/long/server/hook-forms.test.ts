@@ -8,8 +8,8 @@ import {
   type Form,
   forms,
 } from "../../../../protoport/testing/src/callback-forms.ts";
-import { exchangeHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
-import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { openLogLines } from "@protoport/testing/process";
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
 // Custom hooks run in addition to the server's, which set request ids, log and measure. No hook prevents the others

@@ -4,14 +4,11 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import { describe, expect, test, vi } from "vitest";
 import type { StartedServer } from "../../../../src/server/index.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../protoport/testing/src/gateway/wire-format.ts";
+// oxfmt-ignore
+import { createCertificate, createTempFolder, exchange, type Field, type HttpRequest, listenOnLoopback, rpcRequest,
+  wireFormats, within } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import type { Field, HttpRequest } from "../../../../protoport/testing/src/http/exchange.ts";
-import { listenOnLoopback } from "../../../../protoport/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../protoport/testing/src/deadline.ts";
 import { countRefTimers } from "../../../../protoport/testing/src/ref-timers.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 import { bearer } from "../../../support/server/plant-server.ts";
 

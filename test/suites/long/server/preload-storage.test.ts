@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { StorageThread } from "../../../../src/stores/sqlite/storage-thread.ts";
 import { preloadStorage } from "../../../../src/server/preload-storage.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const url = "sqlite:plants.db";
 

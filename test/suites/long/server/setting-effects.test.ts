@@ -9,15 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Configuration } from "../../../../src/server/settings.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../protoport/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
-import { freePort } from "../../../../protoport/testing/src/process/free-port.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createCertificate } from "@protoport/testing/http";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, freePort, type IdentityProvider, startIdentityProvider, testAudience
+} from "@protoport/testing/process";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
 import { Differs } from "../../../../protoport/testing/src/comparison.ts";

@@ -2,10 +2,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { TokenVerifier } from "@protoport/auth";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
-import type { Field } from "../../../../protoport/testing/src/http/exchange.ts";
-import { type Wire, wiresWithTools, exchange } from "../../../../protoport/testing/src/gateway/wire-format.ts";
+import { exchange, type Field, openLogLines, type Wire, wiresWithTools } from "@protoport/testing";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
 // A verifier returns an outcome or a promise, and a defective verifier throws or rejects. The response and the

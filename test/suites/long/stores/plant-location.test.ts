@@ -8,10 +8,9 @@ import {
   type PlantLocation,
 } from "../../../../src/stores/index.ts";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
-import { collect } from "../../../../protoport/testing/src/collect.ts";
+import { collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { type PostgresServer, startPostgres } from "../../../support/plants/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
+import { runProgram } from "@protoport/testing/process";
 
 const everywhere = ["", "engine/", "http/exchange/", "protocols/", "serve/"]
   .map((name) => `gateway/${name}`)

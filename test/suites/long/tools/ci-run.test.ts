@@ -1,8 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, runProgram, type TempFolder } from "@protoport/testing/process";
 
 // Runs .ci/run in a folder where npm and the other programs are scripts that behave as each test case requires.
 

@@ -1,8 +1,7 @@
 import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
 // Node releases with known vulnerabilities in node:http2 work, with a warning.
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runOf } from "../../../../tools/suite.ts";
-import { projectFolder, runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "@protoport/testing/process";
 import { suites } from "../../suites.ts";
 
 const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);

@@ -5,7 +5,7 @@ import { bookScenarios } from "../../../../bench/book-scenarios.ts";
 import { libraryScenarios } from "../../../../bench/library-scenarios.ts";
 import { messageScenarios } from "../../../../bench/message-scenarios.ts";
 import { parseOptions } from "../../../../bench/options.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 // A measurement takes minutes and requires an idle machine, so the commands in protoport/docs/explanation/performance.md are only

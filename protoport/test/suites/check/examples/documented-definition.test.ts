@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { runProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { file_orders_v1_orders } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
 function blocksOf(page: string, language: string): readonly string[] {

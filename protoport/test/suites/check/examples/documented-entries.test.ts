@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { readPage } from "../../../support/docs/page-blocks.ts";
 
 const page = "protoport/gateway/README.md";

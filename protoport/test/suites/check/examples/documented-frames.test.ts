@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 // The diagram in protoport/gateway/src/engine/http2/README.md shows which files process a frame.

@@ -14,10 +14,9 @@ import { compileRestRoutes } from "../../../../gateway/src/protocols/rest/rules/
 import { printPathTemplate } from "../../../../gateway/src/protocols/rest/rules/path-template.ts";
 import * as logs from "../../../../telemetry/src/logs/index.ts";
 import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
 // protoport/docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
 

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type RestProfile } from "../../../../gateway/src/index.ts";
-import type { Field } from "../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@protoport/testing";
 import { readPage } from "../../../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../../../gateway/test/migration/cases.ts";
-import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
 
 // The responses that protoport/docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
 // the page's blocks.

@@ -3,11 +3,10 @@ import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../../../gateway/src/index.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import type { Address, Field, HttpResponse } from "../../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { type Address, createTestGateway, exchangeHttp1, type Field, type HttpResponse, startKitchenSink,
+  type TestGateway } from "@protoport/testing";
 import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
 
 // protoport/docs/how-to/migration.md compares the gateway with its peers in tables. This test sends the requests that two
 // tables list to the gateway.

@@ -6,7 +6,7 @@ import { createGateway } from "../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../gateway/src/reflection/index.ts";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 import { ProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 // Runs the command and the program in protoport/docs/how-to/proxy.md in front of a server with the health service.
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { requiredScopesOf } from "../../../../auth/src/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/descriptors/index.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 // The definition in protoport/docs/how-to/scopes.md imports a file from the package; the set may or may not contain it.

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Field } from "../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@protoport/testing";
 
 // The table in protoport/docs/reference/rest.md of requests that google/api/http.proto does not define.
 

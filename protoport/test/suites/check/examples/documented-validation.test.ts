@@ -6,8 +6,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 // The definition and the error in protoport/docs/how-to/validation.md.

@@ -1,4 +1,4 @@
-import { projectFiles } from "../../../../testing/src/project-files.ts";
+import { projectFiles } from "@protoport/testing/process";
 import { checkLinks } from "../../../support/docs/check-links.ts";
 
 // No link leaves protoport/, so that the folder can be a repository.

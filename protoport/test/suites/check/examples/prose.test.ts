@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { checkProse } from "../../../support/docs/check-prose.ts";
 import { pages } from "../../../support/docs/page-blocks.ts";
 

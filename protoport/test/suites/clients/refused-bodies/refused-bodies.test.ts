@@ -4,9 +4,9 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
-import { hasProgram, toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
+// oxfmt-ignore
+import { buildLimitMs, buildStep, hasProgram, startGreenhouse, type TestGreenhouse, toolsFolder, waterBedProcedure
+} from "@protoport/testing";
 
 // Requests over HTTP/1.1 that are refused before their body has arrived. The client gets the response in any case.
 

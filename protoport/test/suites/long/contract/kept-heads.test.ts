@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../auth/src/index.ts";
-import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+// oxfmt-ignore
+import { type Http1Connection, numRunsOf, openHttp1, startGreenhouse, type TestGreenhouse, testSeed, waterBedProcedure
+} from "@protoport/testing";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 
 // A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach
 // another request. The tests send heads that differ in one byte on a few connections, and compare the responses with

@@ -3,8 +3,7 @@ import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { severities } from "../../../../proxy/src/definitions/compare/index.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
 // Runs protoport/docs/how-to/review-changes.md in a user's repository, with its definition, its change, its commands and its

@@ -5,7 +5,7 @@ import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { GreenhouseServiceService } from "../../../../examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../../../grpc-handlers/test/grpc-js-client.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
 
 // The services in grpc-node's examples, on grpc-js's server and moved to the gateway.

@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
-import { createCertificate } from "../../../../../protoport/testing/src/http/certificate.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createTempFolder } from "@protoport/testing/process";
 
 // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const sslRequest = Buffer.from("0000000804d2162f", "hex");

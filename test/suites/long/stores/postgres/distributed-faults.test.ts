@@ -3,13 +3,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
-import { collect } from "../../../../../protoport/testing/src/collect.ts";
+import { collect, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../../../protoport/testing/src/dice.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../../support/plants/later-steps.ts";
 import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
-import { testSeed } from "../../../../../protoport/testing/src/test-seed.ts";
 
 /** A proxy in front of a PostgreSQL server that simulates the limits and errors of distributed engines. */
 interface DistributedProxy extends PostgresProxy {

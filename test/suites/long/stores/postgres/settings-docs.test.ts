@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { leftOnConnections } from "../../../../support/plants/left-on-connections.ts";
-import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { sourceFiles } from "../../../../../protoport/testing/src/source-files.ts";
 
 // docs/reference/postgresql.md lists the settings of a session that could affect the store's guarantees. Those that

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { checkPlantStore, openPlantStore, reopenPlants } from "../../../../../src/stores/index.ts";
 import type { MovableStore } from "../../../../../src/stores/contract/movable-store.ts";
 import { movePlants } from "../../../../../src/stores/records/move-plants.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import {
   batchSizesOf,

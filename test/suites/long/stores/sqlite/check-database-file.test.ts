@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 

@@ -13,7 +13,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../../../src/stores/index.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { move } from "../../../../support/plants/moved-stores.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";

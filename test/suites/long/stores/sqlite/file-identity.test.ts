@@ -12,7 +12,7 @@ import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts"
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;

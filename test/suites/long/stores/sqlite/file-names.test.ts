@@ -5,7 +5,7 @@ import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlit
 import { migrateSqlite, openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** Each way to open and close a store's file. */
 // oxfmt-ignore

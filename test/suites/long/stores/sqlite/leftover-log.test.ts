@@ -10,7 +10,7 @@ import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.t
 import { lockTimeoutMsDefault } from "../../../../../src/stores/sqlite/transaction.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 

@@ -28,7 +28,7 @@ import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-datab
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const cut = "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions";
 

@@ -9,7 +9,7 @@ import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../../../support/plants/file-steps.ts";
 import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 describePlantDatabase(async () => {
   const folder = createTempFolder();

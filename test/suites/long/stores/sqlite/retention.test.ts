@@ -7,7 +7,7 @@ import { prepareRetention } from "../../../../../src/stores/sqlite/retention.ts"
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { readSqlite } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const hourMs = 3_600_000;
 

@@ -5,9 +5,8 @@ import { describe, expect, test } from "vitest";
 import type { BatchRow } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
-import { startNode } from "../../../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder, startNode } from "@protoport/testing/process";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-one.ts", import.meta.url));

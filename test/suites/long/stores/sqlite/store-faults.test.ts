@@ -25,8 +25,7 @@ import { retryIntervalMs } from "../../../../../src/stores/contract/store-health
 import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 

@@ -5,7 +5,7 @@ import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { recordFileSteps } from "../../../../support/plants/file-steps.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 interface Command {
   readonly name: string;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import type { MovableStore } from "../../../../../../src/stores/contract/movable-store.ts";
 import { movePlants, type PlantLocation } from "../../../../../../src/stores/index.ts";
-import { createTempFolder } from "../../../../../../protoport/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import {
   batchSizesOf,
   createUsedStore,

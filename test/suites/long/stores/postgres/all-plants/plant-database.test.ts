@@ -4,7 +4,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { collect } from "../../../../../../protoport/testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import {
   cancelWaitsForStandby,

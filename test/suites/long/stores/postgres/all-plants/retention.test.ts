@@ -9,7 +9,7 @@ import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { retentionIntervalMs, type Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
-import { collect } from "../../../../../../protoport/testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";

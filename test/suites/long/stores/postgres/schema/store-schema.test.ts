@@ -8,7 +8,7 @@ import { findSchema } from "../../../../../../src/stores/postgres/schema/store-s
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
-import { collect } from "../../../../../../protoport/testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { factsOfOwnDatabase } from "../../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../../support/plants/describe-plant-database.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
-import { freePort } from "../../../../../../protoport/testing/src/process/free-port.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { freePort } from "@protoport/testing/process";
 import { type PostgresServer, runSql, startPostgres } from "../../../../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;

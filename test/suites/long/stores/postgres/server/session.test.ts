@@ -8,8 +8,8 @@ import { briefTransaction, readCommitted } from "../../../../../../src/stores/po
 import { assertSameDatabase, readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
-import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
-import { within } from "../../../../../../protoport/testing/src/deadline.ts";
+import { createCertificate } from "@protoport/testing/http";
+import { createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import {
   cancelWaitsForStandby,
@@ -19,8 +19,6 @@ import {
   withoutStandby,
 } from "../../../../../support/plants/postgres-server.ts";
 import { errorMessage, messageOf } from "../../../../../support/plants/server-message.ts";
-import { freePort } from "../../../../../../protoport/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../../../../protoport/testing/src/process/temp-folder.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
