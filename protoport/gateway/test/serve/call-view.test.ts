@@ -2,15 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { callings, errorOf, greenhouseClient, startGreenhouse, waysFor } from "../../../testing/src/index.ts";
+import { callings, errorOf, greenhouseClient, starterFor, waysFor } from "../../../testing/src/index.ts";
 
 const noteKey = createContextKey("none");
 
 describe.each(waysFor(callings))("a unary call by $name", (calling) => {
-  const start = (
-    implementation: Parameters<typeof startGreenhouse>[0],
-    options?: Parameters<typeof startGreenhouse>[1],
-  ) => startGreenhouse(implementation, options, calling.listen);
+  const start = starterFor(calling);
 
   describe("the handler", () => {
     test("gets a context that can be destructured", async () => {
@@ -27,7 +24,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
       });
       const received: Record<string, Headers> = {};
-      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouse.client.waterBed(
         { bed: 7n },
         {
           headers: { "x-sent": "by the client" },
@@ -57,7 +54,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         ["x-bytes-bin", "AAEC/w"],
       ]);
       const received: string[] = [];
-      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouse.client.waterBed(
         {},
         {
           headers,
@@ -102,8 +99,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [interceptor] },
       );
-      const client = greenhouseClient(calling, greenhouse.address);
-      const response = await client.waterBed({}, { headers: { "x-sent": "sent" } });
+      const response = await greenhouse.client.waterBed({}, { headers: { "x-sent": "sent" } });
       expect(response.note).toBe(want);
     });
 
@@ -113,13 +109,13 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       await using greenhouse = await start({
         waterBed: (_, { timeoutMs }) => client.waterBed({}, { timeoutMs: Number(timeoutMs()) }),
       });
-      const { note } = await greenhouseClient(calling, greenhouse.address).waterBed({}, { timeoutMs: 20_000 });
+      const { note } = await greenhouse.client.waterBed({}, { timeoutMs: 20_000 });
       expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
     test("gets a changed message from an interceptor", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
-      expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
+      expect(await greenhouse.client.waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
     });
   });
 
@@ -135,7 +131,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { interceptors: [respond] },
       );
       const received: unknown[] = [];
-      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouse.client.waterBed(
         {},
         {
           onHeader: (header) => received.push(header.get("x-header"), header.get("x-first")),
@@ -157,20 +153,20 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [answerItself] },
       );
-      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("cached");
+      expect((await greenhouse.client.waterBed({})).note).toBe("cached");
       expect(ran).toBe(false);
     });
 
     test("can throw an error with metadata", async () => {
       await using greenhouse = await start({}, { interceptors: [refuse] });
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error).toMatchObject({ code: Code.FailedPrecondition, rawMessage: "no more water" });
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
     test("that creates a request instead of copying it causes an internal error", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
-      expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
+      expect(await errorOf(greenhouse.client.waterBed({}))).toMatchObject({
         code: Code.Internal,
       });
     });
@@ -183,7 +179,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       // JSON.parse returns any, which the compiler does not check.
       const untyped: Interceptor = () => () => JSON.parse(returned);
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error.code).toBe(Code.Internal);
     });
 
@@ -199,7 +195,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           return response;
         };
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [named("a"), named("b")] });
-      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.client.waterBed({});
       expect(order).toEqual(["a", "b", "b after", "a after"]);
     });
   });

@@ -4,7 +4,7 @@ import { Code, ConnectError, createContextKey, type Interceptor } from "@connect
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server,
-  http2Servers, openFrames, openHttp1, reasonOf, startGreenhouse, startWatched, waysFor, within
+  http2Servers, openFrames, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, waysFor, within
 } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
@@ -43,10 +43,7 @@ async function* stay(): AsyncGenerator<{ sensor: string }> {
 }
 
 describe.each(waysFor(callings))("a stream by $name", (calling) => {
-  const start = (
-    implementation: Parameters<typeof startGreenhouse>[0],
-    options?: Parameters<typeof startGreenhouse>[1],
-  ) => startGreenhouse(implementation, options, calling.listen);
+  const start = starterFor(calling);
 
   test("delivers messages of the server with header and trailer", async () => {
     await using greenhouse = await start({
@@ -57,7 +54,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       },
     });
     const received: (string | null)[] = [];
-    const stream = greenhouseClient(calling, greenhouse.address).watchReadings(
+    const stream = greenhouse.client.watchReadings(
       { sensor: "s", count: 3 },
       {
         onHeader: (header) => received.push(header.get("x-header")),
@@ -77,7 +74,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         return { count };
       },
     });
-    const { count } = await greenhouseClient(calling, greenhouse.address).recordReadings(sending("1", "2", "3"));
+    const { count } = await greenhouse.client.recordReadings(sending("1", "2", "3"));
     expect(count).toBe(6);
   });
 
@@ -88,7 +85,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         throw new ConnectError("the sensor broke", Code.DataLoss, { "x-sensor": "broken" });
       },
     });
-    const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
+    const { sensors, error } = await readAll(greenhouse.client.watchReadings({}));
     expect(sensors).toEqual(["only"]);
     expect(error).toMatchObject({ code: Code.DataLoss, rawMessage: "the sensor broke" });
     expect(error?.metadata.get("x-sensor")).toBe("broken");
@@ -102,7 +99,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
     await using greenhouse = await start({ watchReadings: () => watch() });
     // The client has no timer.
     const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
-    const { error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}, { headers }));
+    const { error } = await readAll(greenhouse.client.watchReadings({}, { headers }));
     expect(error?.code).toBe(Code.DeadlineExceeded);
     expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
   });
@@ -119,7 +116,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         yield { sensor: signal.aborted ? "aborted" : "after" };
       },
     });
-    const stream = greenhouseClient(calling, greenhouse.address).watchReadings({}, { headers });
+    const stream = greenhouse.client.watchReadings({}, { headers });
     expect(await readAll(stream)).toEqual({ sensors: ["before", "after"], error: undefined });
   });
 
@@ -153,9 +150,8 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       },
     });
     const controller = new AbortController();
-    const client = greenhouseClient(calling, greenhouse.address);
     const read = async (): Promise<void> => {
-      for await (const { sensor } of client.watchReadings({}, { signal: controller.signal })) {
+      for await (const { sensor } of greenhouse.client.watchReadings({}, { signal: controller.signal })) {
         if (sensor === "1") controller.abort();
       }
     };
@@ -181,10 +177,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       { interceptors: [marking] },
     );
     const received: (string | null)[] = [];
-    const stream = greenhouseClient(calling, greenhouse.address).watchReadings(
-      {},
-      { onHeader: (header) => received.push(header.get("x-marked")) },
-    );
+    const stream = greenhouse.client.watchReadings({}, { onHeader: (header) => received.push(header.get("x-marked")) });
     expect(await readAll(stream)).toEqual({ sensors: ["marked"], error: undefined });
     expect(received).toEqual(["yes"]);
   });
@@ -204,11 +197,10 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         },
       },
     );
-    const client = greenhouseClient(calling, greenhouse.address);
-    const { error } = await readAll(client.watchReadings({}));
+    const { error } = await readAll(greenhouse.client.watchReadings({}));
     expect(error).toMatchObject({ code: Code.PermissionDenied, rawMessage: "not you" });
     expect(error?.metadata.get("x-why")).toBe("because");
-    await expect(client.recordReadings(sending("1"))).rejects.toMatchObject({ code: Code.PermissionDenied });
+    await expect(greenhouse.client.recordReadings(sending("1"))).rejects.toMatchObject({ code: Code.PermissionDenied });
     expect(ran).toBe(false);
   });
 
@@ -218,11 +210,10 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         yield { sensor: String(timeoutMs()) };
       },
     });
-    const client = greenhouseClient(calling, greenhouse.address);
-    const [remaining] = (await readAll(client.watchReadings({}, { timeoutMs: 100_000 }))).sensors;
+    const [remaining] = (await readAll(greenhouse.client.watchReadings({}, { timeoutMs: 100_000 }))).sensors;
     expect(Number(remaining)).toBeGreaterThan(0);
     expect(Number(remaining)).toBeLessThanOrEqual(100_000);
-    expect((await readAll(client.watchReadings({}))).sensors).toEqual(["undefined"]);
+    expect((await readAll(greenhouse.client.watchReadings({}))).sensors).toEqual(["undefined"]);
   });
 
   test("aborts its signal when the server shuts down", async () => {
@@ -237,22 +228,23 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       },
       { shutdownSignal: shutdown.signal },
     );
-    const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
+    const { sensors, error } = await readAll(greenhouse.client.watchReadings({}));
     expect(sensors).toEqual(["only"]);
     expect(error).toMatchObject({ code: Code.Unavailable });
   });
 });
 
 describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling) => {
+  const start = starterFor(calling);
+
   test("deliver each message before the next is sent", async () => {
-    await using greenhouse = await startGreenhouse(
+    await using greenhouse = await start(
       {
         async *controlClimate(readings) {
           for await (const { sensor } of readings) yield { sensor: `${sensor}!` };
         },
       },
       {},
-      calling.listen,
     );
     const received: string[] = [];
     const turns = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -262,13 +254,13 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
       yield { sensor: "b" };
       await turns[1]?.promise;
     }
-    const stream = greenhouseClient(calling, greenhouse.address).controlClimate(ask());
+    const stream = greenhouse.client.controlClimate(ask());
     for await (const { sensor } of stream) turns[received.push(sensor) - 1]?.resolve();
     expect(received).toEqual(["a!", "b!"]);
   });
 
   test("end when the handler stops reading", async () => {
-    await using greenhouse = await startGreenhouse(
+    await using greenhouse = await start(
       {
         async *controlClimate(readings) {
           for await (const { sensor } of readings) {
@@ -278,9 +270,8 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
         },
       },
       {},
-      calling.listen,
     );
-    const stream = greenhouseClient(calling, greenhouse.address).controlClimate(endless());
+    const stream = greenhouse.client.controlClimate(endless());
     expect(await readAll(stream)).toMatchObject({ sensors: ["0"] });
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
@@ -309,6 +300,7 @@ function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIte
 }
 
 describe.each(callings.slice(-2))("a stream of an untyped handler, called by $name", (calling) => {
+  const start = starterFor(calling);
   const quiet = { onFault: () => undefined };
 
   test.each<[name: string, count: number, watch: () => AsyncIterable<{ sensor: string }>]>([
@@ -319,20 +311,16 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
     ["throws after a message of several writes", 1, () => readingsUntil(1, broken, 100_000)],
     ["resolves next() without a result", 1, () => readingsUntil(1, () => Promise.resolve(unchecked()))],
   ])("fails with an internal error if the handler %s", async (_name, count, watch) => {
-    await using greenhouse = await startGreenhouse(
-      { watchReadings: () => watch() },
-      { ...quiet, compressMinBytes: 1024 * 1024 },
-      calling.listen,
-    );
-    const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
+    await using greenhouse = await start({ watchReadings: () => watch() }, { ...quiet, compressMinBytes: 1024 * 1024 });
+    const { sensors, error } = await readAll(greenhouse.client.watchReadings({}));
     expect([sensors.length, error?.code, error?.rawMessage]).toEqual([count, Code.Internal, "internal error"]);
     expect((await greenhouse.completed(1)).error?.code).toBe(Code.Internal);
   });
 
   test("succeeds if its iterator returns results instead of promises", async () => {
     const watch = (): AsyncIterable<{ sensor: string }> => readingsUntil(2, () => unchecked({ done: true }));
-    await using greenhouse = await startGreenhouse({ watchReadings: watch }, {}, calling.listen);
-    const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
+    await using greenhouse = await start({ watchReadings: watch }, {});
+    const { sensors, error } = await readAll(greenhouse.client.watchReadings({}));
     expect([sensors.length, error]).toEqual([2, undefined]);
   });
 
@@ -340,13 +328,12 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
     ["nothing", () => async () => unchecked()],
     ["an invalid header", (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) })],
   ])("if an interceptor returns %s, fails with an internal error", async (_name, interceptor) => {
-    await using greenhouse = await startGreenhouse(
+    await using greenhouse = await start(
       // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },
       { ...quiet, interceptors: [interceptor] },
-      calling.listen,
     );
-    const { error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
+    const { error } = await readAll(greenhouse.client.watchReadings({}));
     expect(error).toBeInstanceOf(ConnectError);
     expect((await greenhouse.completed(1)).error?.code).toBe(Code.Internal);
   });

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, exchange, frameFlag, getReadingProcedure, greenhouseClient, headersFrame,
-  openFrames, readOutcome, reasonOf, rpcRequest, startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf,
+  openFrames, readOutcome, reasonOf, rpcRequest, starterFor, startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf,
   within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
@@ -36,10 +36,7 @@ async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere
 }
 
 describe.each(waysFor(callings))("a unary call by $name", (calling) => {
-  const start = (
-    implementation: Parameters<typeof startGreenhouse>[0],
-    options?: Parameters<typeof startGreenhouse>[1],
-  ) => startGreenhouse(implementation, options, calling.listen);
+  const start = starterFor(calling);
 
   test.each([{ length: 65_531 }, { length: 65_532 }, { length: 65_533 }, { length: 1_000_000 }])(
     "echoes a string with $length characters, a header and a trailer",
@@ -53,7 +50,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       });
       const received: (string | null)[] = [];
       const sensor = "0123456789abcdef-".repeat(length / 17 + 1).slice(0, length);
-      const reading = await greenhouseClient(calling, greenhouse.address).getReading(
+      const reading = await greenhouse.client.getReading(
         { sensor },
         {
           onHeader: (header) => received.push(header.get("x-header")),
@@ -76,7 +73,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           return {};
         },
       });
-      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.client.waterBed({});
       await greenhouse.completed(1);
       expect(signal?.aborted).toBe(true);
     });
@@ -89,7 +86,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           return {};
         },
       });
-      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.client.waterBed({});
       await greenhouse.completed(1);
       expect(context?.signal.aborted).toBe(true);
     });
@@ -102,7 +99,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           throw reason;
         },
       });
-      await passDeadline(greenhouseClient(calling, greenhouse.address), () => reason !== undefined);
+      await passDeadline(greenhouse.client, () => reason !== undefined);
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
       expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
     });
@@ -117,7 +114,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           return {};
         },
       });
-      const call = greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal });
+      const call = greenhouse.client.waterBed({}, { signal: controller.signal });
       expect((await errorOf(call)).code).toBe(Code.Canceled);
       expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
@@ -136,18 +133,17 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { shutdownSignal: shutdown.signal },
       );
-      const client = greenhouseClient(calling, greenhouse.address);
-      const error = await errorOf(client.waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
       // From now on, new calls' signals are already aborted, and no handler runs.
-      expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
+      expect((await errorOf(greenhouse.client.waterBed({}))).code).toBe(Code.Unavailable);
       expect(runs).toBe(1);
     });
 
     test("does not listen to the shutdown signal after the call", async () => {
       const shutdown = new AbortController();
       await using greenhouse = await start({ waterBed: () => ({}) }, { shutdownSignal: shutdown.signal });
-      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.client.waterBed({});
       await greenhouse.completed(1);
       expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
     });
@@ -173,7 +169,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [slow] },
       );
-      await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal }));
+      await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
       await within(passed.promise, "the interceptor");
       await nextTurn();
       expect(ran).toBe(false);
@@ -198,7 +194,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [slow] },
       );
-      await passDeadline(greenhouseClient(calling, greenhouse.address), () => intercepted);
+      await passDeadline(greenhouse.client, () => intercepted);
       await within(passed.promise, "the interceptor");
       await nextTurn();
       expect(ran).toBe(false);
@@ -223,11 +219,13 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           yield { sensor: "one" };
         },
       });
-      const client = greenhouseClient(calling, greenhouse.address);
-      expect((await within(client.waterBed({}), "a response")).note).toBe("watered");
-      expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
+      expect((await within(greenhouse.client.waterBed({}), "a response")).note).toBe("watered");
+      expect(await errorOf(greenhouse.client.getReading({}))).toMatchObject({
+        code: Code.NotFound,
+        rawMessage: "as asked",
+      });
       const sensors: string[] = [];
-      for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);
+      for await (const { sensor } of greenhouse.client.watchReadings({})) sensors.push(sensor);
       expect(sensors).toEqual(["one"]);
     });
 
@@ -245,8 +243,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         getReading: () => Promise.reject(thrown),
       });
-      const client = greenhouseClient(calling, greenhouse.address);
-      for (const call of [client.waterBed({}), client.getReading({})]) {
+      for (const call of [greenhouse.client.waterBed({}), greenhouse.client.getReading({})]) {
         expect(await errorOf(call)).toMatchObject({ code: Code.Internal, rawMessage: "internal error" });
       }
     });
@@ -263,7 +260,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           ]);
         },
       });
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: want });
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
@@ -275,13 +272,13 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           throw new ConnectError("no", Code.ResourceExhausted, undefined, details);
         },
       });
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank", degreesCelsius: 4.5 }]);
     });
 
     test("is DEADLINE_EXCEEDED at the client's deadline when the handler never returns", async () => {
       await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
-      await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
+      await passDeadline(greenhouse.client, () => true);
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
@@ -290,7 +287,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
       );
-      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error.code).toBe(Code.DeadlineExceeded);
     });
 
@@ -303,25 +300,23 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },
       );
-      const client = greenhouseClient(calling, greenhouse.address);
-      const { note } = await client.waterBed({}, timeoutMs === undefined ? {} : { timeoutMs });
+      const { note } = await greenhouse.client.waterBed({}, timeoutMs === undefined ? {} : { timeoutMs });
       expect(note).toMatch(want);
     });
 
     test("is dropped when the handler returns after the deadline", async () => {
       const late = Promise.withResolvers<Record<string, never>>();
       await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });
-      const client = greenhouseClient(calling, greenhouse.address);
-      await passDeadline(client, () => true);
+      await passDeadline(greenhouse.client, () => true);
       late.resolve({});
-      expect(await client.getReading({})).toMatchObject({ sensor: "s" });
+      expect(await greenhouse.client.getReading({})).toMatchObject({ sensor: "s" });
       await greenhouse.completed(2);
       expect(greenhouse.completedRequests).toHaveLength(2);
     });
 
     test("is an internal error when its message cannot be serialized", async () => {
       await using greenhouse = await start({ waterBed: () => ({ liters: 2 ** 40 }) });
-      expect((await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).code).toBe(Code.Internal);
+      expect((await errorOf(greenhouse.client.waterBed({}))).code).toBe(Code.Internal);
     });
   });
 
@@ -344,8 +339,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           },
         },
       );
-      const client = greenhouseClient(calling, greenhouse.address);
-      const call = client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
+      const call = greenhouse.client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
       const error = await errorOf(call);
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });
       expect(error.metadata.get("x-gate")).toBe("closed");
@@ -372,7 +366,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           ],
         },
       );
-      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("from the gate");
+      expect((await greenhouse.client.waterBed({})).note).toBe("from the gate");
       expect(notes).toEqual(["from the gate"]);
     });
   });

@@ -111,3 +111,14 @@ export const callings: readonly Calling[] = [
 export function greenhouseClient(calling: Calling, address: Address): Client<typeof GreenhouseService> {
   return createClient(GreenhouseService, calling.transport(address));
 }
+
+/** Returns a function that starts a greenhouse with the server of a calling, and with a client. */
+export function starterFor(calling: Calling) {
+  return async (
+    implementation: Parameters<typeof startGreenhouse>[0],
+    options?: Partial<GatewayOptions>,
+  ): Promise<TestGreenhouse & { readonly client: Client<typeof GreenhouseService> }> => {
+    const greenhouse = await startGreenhouse(implementation, options, calling.listen);
+    return Object.assign(greenhouse, { client: greenhouseClient(calling, greenhouse.address) });
+  };
+}
