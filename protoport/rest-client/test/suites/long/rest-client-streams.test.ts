@@ -128,72 +128,33 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test.each(
+    // oxfmt-ignore
     onFirstWay(way, [
-      {
-        name: "is not JSON",
-        path: "/readings",
-        body: "{}\n\n{}\nx\n{}",
-        want: /^line 4: not valid JSON: expected an object, got "x"/,
-      },
-      {
-        name: "is not JSON (blank lines count)",
-        path: "/readings",
-        body: "\n\n{}\n\n\n\nx\n",
-        want: /^line 7: not valid JSON: expected an object, got "x"/,
-      },
-      {
-        name: "contains two values",
-        path: "/readings",
-        body: "{}\n{} {}\n",
-        want: /^line 2: not valid JSON: expected the end of the text, got "\{"/,
-      },
-      {
-        name: "contains a truncated value",
-        path: "/readings",
-        body: '{"sensor":\n"a"}',
-        want: /^line 1: sensor: must be a string/,
-      },
+      { name: "is not JSON", path: "/readings", body: "{}\n\n{}\nx\n{}",
+        want: /^line 4: not valid JSON: expected an object, got "x"/ },
+      { name: "is not JSON (blank lines count)", path: "/readings", body: "\n\n{}\n\n\n\nx\n",
+        want: /^line 7: not valid JSON: expected an object, got "x"/ },
+      { name: "contains two values", path: "/readings", body: "{}\n{} {}\n",
+        want: /^line 2: not valid JSON: expected the end of the text, got "\{"/ },
+      { name: "contains a truncated value", path: "/readings", body: '{"sensor":\n"a"}',
+        want: /^line 1: sensor: must be a string/ },
       { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not valid JSON/ },
       { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
       { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
-      {
-        name: "is an array",
-        path: "/readings",
-        body: '[{"sensor":"a"}]',
-        want: /^line 1: must be an object, got "\["/,
-      },
-      {
-        name: "repeats the path",
-        path: "/sensors/s/readings",
-        body: '{"sensor":"s"}\n{}',
-        want: /^line 1: sensor: is already set by the path/,
-      },
-      {
-        name: "sets a path field in a later message",
-        path: "/sensors/s/readings",
-        body: '{}\n{"sensor":"t"}',
-        want: /^line 2: sensor: is already set by the path/,
-      },
-      {
-        name: "is missing in an empty body",
-        path: "/sensors/s/readings",
-        body: "",
-        want: /^the stream has no message/,
-      },
+      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]',
+        want: /^line 1: must be an object, got "\["/ },
+      { name: "repeats the path", path: "/sensors/s/readings", body: '{"sensor":"s"}\n{}',
+        want: /^line 1: sensor: is already set by the path/ },
+      { name: "sets a path field in a later message", path: "/sensors/s/readings", body: '{}\n{"sensor":"t"}',
+        want: /^line 2: sensor: is already set by the path/ },
+      { name: "is missing in an empty body", path: "/sensors/s/readings", body: "",
+        want: /^the stream has no message/ },
       { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the stream has no message/ },
-      {
-        name: "is missing in a request with a query",
-        path: "/degrees?sensor=s",
-        body: "\n",
-        want: /^the stream has no message/,
-      },
+      { name: "is missing in a request with a query", path: "/degrees?sensor=s", body: "\n",
+        want: /^the stream has no message/ },
       { name: "is sent with an invalid query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
-      {
-        name: "is above the limit",
-        path: "/readings",
-        body: `{}\n"${"x".repeat(1000)}"\n`,
-        want: /^line 2: the message is lar/,
-      },
+      { name: "is above the limit", path: "/readings", body: `{}\n"${"x".repeat(1000)}"\n`,
+        want: /^line 2: the message is lar/ },
     ]),
   )("is refused if a line $name, with the expected message", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
