@@ -89,24 +89,37 @@ test("report() logs an invalid certificate once, and a failed reload every ten m
   }
 });
 
-test.each([
-  { flag: "tls-cert", keyFlag: "tls-key" },
-  { flag: "upstream-tls-cert", keyFlag: "upstream-tls-key" },
-])("--check refuses --$flag if only the second certificate is valid", async ({ flag, keyFlag }) => {
+const tlsFlags: readonly (readonly [flag: string, keyFlag?: string])[] = [
+  ["tls-cert", "tls-key"],
+  ["upstream-tls-cert", "upstream-tls-key"],
+  ["upstream-tls-ca"],
+];
+
+/** Checks PEM texts for a flag, and for the key that belongs to a certificate. */
+async function check([flag, keyFlag]: (typeof tlsFlags)[number], cert: string, key: string): Promise<void> {
   using folder = createTempFolder();
   const upstream = { upstream: ["https://127.0.0.1:1"], reflection: true };
-  const certificate = folder.write("cert.pem", expired.cert + first.cert);
-  const files = { [flag]: certificate, [keyFlag]: folder.write("key.pem", expired.key) };
-  const settings = await toProxySettings(readProxyConfiguration(undefined, { ...upstream, ...files }));
-  expect(() => requireCertificates(settings)).toThrow(
-    `--${flag} has a certificate that expired at 2021-01-01T00:00:00.000Z`,
-  );
+  const files = { [flag]: folder.write("cert.pem", cert), ...(keyFlag && { [keyFlag]: folder.write("key.pem", key) }) };
+  requireCertificates(await toProxySettings(readProxyConfiguration(undefined, { ...upstream, ...files })));
+}
+
+test.each(tlsFlags.map((names) => ({ flag: names[0], names })))("--check refuses an invalid --$flag", async (row) => {
+  const { flag, names } = row;
+  for (const [{ cert, key }, problem] of [
+    [expired, "expired at 2021-01-01T00:00:00.000Z"],
+    [early, "is not valid before 2100-01-01T00:00:00.000Z"],
+  ] as const) {
+    await expect(check(names, cert, key)).rejects.toThrow(`--${flag} has a certificate that ${problem}`);
+    await check(names, first.cert + cert, first.key);
+    // In a chain, the first certificate must be valid. With several authorities, any one must be.
+    const reversed = check(names, cert + first.cert, key);
+    if (flag.endsWith("ca")) await reversed;
+    else await expect(reversed).rejects.toThrow(`--${flag} has a certificate that ${problem}`);
+  }
 });
 
-test("--check accepts --upstream-tls-ca if only the second authority is valid", async () => {
-  using folder = createTempFolder();
-  const ca = folder.write("ca.pem", expired.cert + first.cert);
-  const flags = { upstream: ["https://127.0.0.1:1"], reflection: true, "upstream-tls-ca": ca };
-  const settings = await toProxySettings(readProxyConfiguration(undefined, flags));
-  expect(() => requireCertificates(settings)).not.toThrow();
+test("--check refuses a malformed authority after a valid one", async () => {
+  const broken = first.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
+  const problem = "--upstream-tls-ca has a certificate that cannot be read: ";
+  await expect(check(["upstream-tls-ca"], first.cert + broken, "")).rejects.toThrow(problem);
 });

@@ -107,6 +107,9 @@ test("connections are opened on demand up to the maximum", async () => {
   client.upstream.watchServers(() => changes++);
   const calls = [wateringOf(client)];
   await expect.poll(() => held.length, { interval: 1 }).toBe(1);
+  while (calls.length < 3) calls.push(wateringOf(client));
+  await expect.poll(() => held.length, { interval: 1 }).toBe(3);
+  expect(client.upstream.load.connections).toBe(2);
   while (calls.length < 9) calls.push(wateringOf(client));
   await expect.poll(() => held.length, { interval: 1 }).toBe(6);
   expect(client.upstream.load).toMatchObject({ connections: 3, calls: 6, waitingCalls: 3 });

@@ -463,47 +463,6 @@ test("--check reports a TLS key that does not match or is missing", async () => 
   });
 });
 
-const outdated = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
-const early = createCertificate("early", undefined, new Date("2098-03-01T00:00:00Z"));
-
-test.each(
-  ["--tls-cert", "--upstream-tls-cert", "--upstream-tls-ca"].flatMap((option) => [
-    { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
-    { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
-  ]),
-)(
-  "a certificate for $option that $reason is rejected by --check",
-  async ({ option, certificate: { cert, key }, reason }) => {
-    const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
-    const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
-    const args = ["--upstream", "https://127.0.0.1:1", ...checked];
-    const withKey = option === "--upstream-tls-ca" ? [] : [option.replace("cert", "key"), keyFile];
-    expect(await run(...args, certificate, ...withKey)).toEqual({
-      exitCode: 2,
-      printed: "",
-      errors: `${option} has a certificate that ${reason}`,
-    });
-    // In a chain, only the first certificate must be valid. With several authorities, only one must be.
-    const renewed = write("renewed.pem", pem.cert + cert);
-    const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
-    expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errors: "" });
-    if (option === "--upstream-tls-ca") {
-      const reversed = write("turned.pem", cert + pem.cert);
-      expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errors: "" });
-    }
-  },
-);
-
-test("--check reports a malformed CA certificate after a valid one", async () => {
-  const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
-  const args = ["--upstream", "https://127.0.0.1:1", "--descriptors", write("broken.binpb", greenhouses), "--check"];
-  expect(await run(...args, "--upstream-tls-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
-    exitCode: 2,
-    printed: "",
-    errors: expect.stringContaining("--upstream-tls-ca has a certificate that cannot be read: "),
-  });
-});
-
 describe("an unreachable upstream of two", () => {
   const missing = "http://127.0.0.1:1";
   const args = ({ address }: Upstream, ...more: readonly string[]): readonly string[] => [

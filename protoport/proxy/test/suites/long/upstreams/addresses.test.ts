@@ -78,30 +78,6 @@ test("calls are distributed over all addresses of a host name", async () => {
   });
 });
 
-test("a call goes to the server with the fewest calls in flight", async () => {
-  // The first server does not respond.
-  let isBlocked = true;
-  await using busy = await startScriptedServer({
-    request: (connection, id) => (isBlocked ? undefined : connection.send(...grpcResponse(id, watered))),
-  });
-  await using idle = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
-  const controller = new AbortController();
-  const blocked: Promise<unknown>[] = [];
-  while (busy.requests === 0) {
-    const call = client.greenhouse.waterBed({}, { signal: controller.signal }).catch(() => undefined);
-    blocked.push(call);
-    await Promise.race([call, new Promise(setImmediate)]);
-  }
-  await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
-  const before = busy.requests;
-  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
-  expect(busy.requests).toBe(before);
-  isBlocked = false;
-  controller.abort();
-  await Promise.all(blocked);
-});
-
 test("calls are distributed evenly over the reachable servers", async () => {
   let isBlocked = false;
   const script: Script = { request: (...args) => (isBlocked ? undefined : respondWatered.request?.(...args)) };
@@ -154,31 +130,6 @@ test("a host name's new addresses get calls, and removed addresses are disconnec
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("after lost connections, host names are resolved at most once a second", async () => {
-  // Simulates a process that has run for a while.
-  vi.advanceTimersByTime(60_000);
-  let lookups = 0;
-  let hosts = ["127.0.0.1"];
-  await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
-  const port = portOf(old.baseUrl);
-  await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
-  await using client = openGreenhouse({
-    addresses: `dns:orders.example:${port}`,
-    lookup: async () => {
-      lookups++;
-      return hosts.map((address) => ({ address }));
-    },
-  });
-  await wateringOf(client);
-  hosts = ["127.0.0.2"];
-  // At most one lookup a second, even if more connections are lost.
-  for (let i = 0; i < 10; i++) await wateringOf(client);
-  expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
-  vi.advanceTimersByTime(1_000);
-  await expect.poll(() => wateringOf(client)).toBe("ok");
-  expect(lookups).toBe(2);
-});
-
 test("a queued call goes to the new address after a lost connection", async () => {
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
@@ -197,32 +148,6 @@ test("a queued call goes to the new address after a lost connection", async () =
   await old[Symbol.asyncDispose]();
   expect(await sent).toBe("Unavailable: the connection was lost");
   expect([await queued, other.requests]).toEqual(["ok", 1]);
-});
-
-test("a call that waits for a removed address goes to another address", async () => {
-  const hosts = ["127.0.0.1"];
-  let connections = 0;
-  // Never completes the TLS handshake.
-  const silent = createServer((socket) => {
-    connections++;
-    socket.on("error", () => undefined).resume();
-  });
-  const port = portOf(await listenOnLoopback(silent));
-  const gateway = createGateway({ routes: () => undefined });
-  await gateway.listen({ host: "127.0.0.2", port, tls: certificate });
-  await using client = openGreenhouse({
-    addresses: `dns:localhost:${port}`,
-    tls: { ca: certificate.cert },
-    resolveEveryMs: 1,
-    lookup: async () => [{ address: hosts.shift() ?? "127.0.0.2" }],
-  });
-  const first = wateringOf(client);
-  await expect.poll(() => connections).toBe(1);
-  vi.advanceTimersByTime(1);
-  const second = wateringOf(client);
-  for (const outcome of [await first, await second]) expect(outcome).toMatch(/^Unimplemented/);
-  await gateway.close();
-  silent.close();
 });
 
 test("resolving unchanged addresses again opens no connection", async () => {
@@ -268,24 +193,6 @@ test.each([
     expect(client.upstream.ready).toBe(false);
   }
   expect(lookups).toBe(1);
-});
-
-test("a host name keeps its servers while lookups fail", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  let lookups = 0;
-  await using client = openGreenhouse({
-    addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
-    resolveEveryMs: 1,
-    lookup: async () => {
-      if (++lookups % 2 === 0) throw new Error("EAI_AGAIN");
-      return [{ address: "127.0.0.1" }];
-    },
-  });
-  for (let round = 1; round <= 20; round++) {
-    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
-    // Longer than the wait after a first failure (1 s ±20 %).
-    vi.advanceTimersByTime(1_250);
-  }
 });
 
 test("a successful connection resets the backoff of a server", async () => {

@@ -147,19 +147,6 @@ async function respondToAll(server: HeldServer, calls: readonly Promise<string>[
   return [...new Set(await outcomes)];
 }
 
-test("connections are opened on demand up to the maximum", async () => {
-  await using server = await startHeld(2);
-  await using client = await openWithSettings(server, { connections: 5 });
-  const calls = call(client, 7);
-  await expect.poll(() => server.held.length).toBe(7);
-  expect(client.upstream.load).toMatchObject({ connections: 4, calls: 7, waitingCalls: 0 });
-  calls.push(...call(client, 13));
-  await expect.poll(() => server.held.length).toBe(10);
-  expect(client.upstream.load).toMatchObject({ connections: 5, calls: 10, waitingCalls: 10 });
-  expect(await respondToAll(server, calls)).toEqual(["ok"]);
-  expect({ most: server.most, connections: server.scripted.connections }).toEqual({ most: 2, connections: 5 });
-});
-
 test("the number of connections at most doubles per round trip", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
@@ -221,9 +208,9 @@ test("calls are queued while the server allows no streams", async () => {
   expect(server.scripted.connections).toBe(1);
 });
 
-test("each queued call fails after its own queue timeout", async () => {
+test("queued calls fail after the queue timeout", async () => {
   await using server = await startHeld(1);
-  await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 1_600 } });
+  await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 100 } });
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   const late = call(client, 3);
@@ -235,12 +222,7 @@ test("each queued call fails after its own queue timeout", async () => {
     waitingCalls: 0,
     refusals: { queue_full: 0, queue_timeout: 3, unsent_bytes: 0 },
   });
-  const [second = Promise.resolve("")] = call(client, 1);
-  await pause(1_500);
-  const [third = Promise.resolve("")] = call(client, 1);
-  await second;
-  expect(client.upstream.load).toMatchObject({ waitingCalls: 1, refusals: { queue_timeout: 4 } });
-  expect(await respondToAll(server, [first, third])).toEqual(["ok"]);
+  expect(await respondToAll(server, [first])).toEqual(["ok"]);
 });
 
 test("the queue timeout does not apply while calls wait for a server", async () => {
