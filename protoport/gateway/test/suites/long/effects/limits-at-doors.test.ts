@@ -27,7 +27,7 @@ interface Row {
   readonly observe: (door: Door) => Promise<string>;
 }
 
-const unlimited = "not limited";
+const unlimited = "unlimited";
 /** Milliseconds to wait for an effect that the table denies. */
 const settledMs = 500;
 
