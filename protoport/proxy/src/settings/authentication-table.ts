@@ -45,7 +45,7 @@ const jwt = mapping<JwtSection>({
 });
 
 const introspection = mapping<IntrospectionSection>({
-  url: { type: text("URL"), required: true, about: "Its URL." },
+  url: { type: text("URL"), required: true, about: "URL of the endpoint that verifies all other tokens (RFC 7662)." },
   clientId: { type: text(), required: true, about: "The proxy's client id." },
   clientSecretFile: {
     type: text("path"),

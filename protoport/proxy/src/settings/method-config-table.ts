@@ -73,7 +73,7 @@ const retryPolicy = mapping<RetryPolicySection>({
       },
     },
     required: true,
-    about: `Attempts with the first; above ${maxAttempts} counts as ${maxAttempts}.`,
+    about: `Attempts with the first (gRFC A6); above ${maxAttempts} counts as ${maxAttempts}.`,
   },
   initialBackoff: { type: duration, required: true, about: "Wait before the second attempt, ±20 %." },
   maxBackoff: { type: duration, required: true, about: "Longest wait before an attempt." },

@@ -52,11 +52,12 @@ export function proxyConfigurationSchema(): JsonSchema {
 
 /**
  * Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. Settings with the same
- * meaning share a line.
+ * meaning share a line. Mappings have no line, because their members' names contain theirs.
  */
 export function settingTable(): string[] {
   const namesOf = new Map<string, string[]>();
   for (const { path, type, about, fallback, isRequired, flags } of settingRows()) {
+    if (type === "mapping") continue;
     const initial = isRequired ? ", required" : isEmpty(fallback) ? "" : `, \`${JSON.stringify(fallback)}\``;
     const cells = `${type}${initial} | ${about.replaceAll("|", "\\|")}`;
     const names = [path, ...flags.map(({ name }) => `--${name}`)].map((name) => `\`${name}\``);

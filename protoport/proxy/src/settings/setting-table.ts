@@ -70,12 +70,16 @@ const json = mapping<JsonSection>({
   names: {
     type: oneOf(["json", "proto"]),
     fallback: "json",
-    about: "Names of fields: `json` such as `bookId`, or `proto`.",
+    about: "Names of fields, on Connect too: `json` such as `bookId`, or `proto`.",
   },
-  enums: { type: oneOf(["names", "numbers"]), fallback: "names", about: "How enum values are written." },
+  enums: {
+    type: oneOf(["names", "numbers"]),
+    fallback: "names",
+    about: "How enum values are written, on Connect too.",
+  },
   unpopulated: {
     type: boolean,
-    about: "Whether fields with default values are written. Default: the profile's.",
+    about: "Whether fields with default values are written, on Connect too. Default: the profile's.",
   },
   int64: {
     type: oneOf(["strings", "numbers"]),
@@ -171,7 +175,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   listen: { type: listen, implied: true, about: "Where callers connect." },
   admin: {
     type: mapping<ProxyConfiguration["admin"]>({
-      host: { type: text("address"), about: "Its address. Default: `listen.host`." },
+      host: { type: text("address"), about: "Address of the admin port. Default: `listen.host`." },
       port: {
         type: port,
         about: "Port for `/livez`, `/readyz` and `/metrics`.",
@@ -222,8 +226,8 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   },
   rateLimit: {
     type: mapping<RateLimitSection>({
-      perPrincipal: { type: rate, about: "Calls per second of each authenticated caller." },
-      perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network." },
+      perPrincipal: { type: rate, about: "Calls per second, and in a burst, of each authenticated caller." },
+      perAddress: { type: rate, about: "Calls per second, and in a burst, of each IP address or IPv6 /64 network." },
     }),
     implied: true,
     about: "Rates, and sizes of bursts. Default: unlimited.",
@@ -266,9 +270,9 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
       version: { type: text(), about: "Version. Default: the definition's, or 1.0.0." },
       license: {
         type: mapping<NonNullable<OpenApiSection["license"]>>({
-          name: { type: text(), required: true, about: "Its name." },
+          name: { type: text(), required: true, about: "Name of the license. Default: the definition's license." },
           identifier: { type: text(), about: "SPDX expression, such as `MIT`. Excludes `url`." },
-          url: { type: text("URL"), about: "Its URL. Excludes `identifier`." },
+          url: { type: text("URL"), about: "URL of the license. Excludes `identifier`." },
         }),
         about: "License. Default: the definition's.",
       },

@@ -55,7 +55,7 @@ const headerRules = (exceptions: string): SettingType<HeaderRulesSection> =>
 const tls = mapping<UpstreamTlsSection>({
   ca: {
     type: text("path"),
-    about: "File of certificates to trust instead of the system's.",
+    about: "File of certificates to trust instead of the system's. `tls: {}` enables TLS for `dns:` too.",
     flags: [{ name: "upstream-tls-ca", placeholder: "FILE" }],
   },
   cert: {
