@@ -159,13 +159,6 @@ ${callGateway("/orders/7", "DELETE")}`,
   },
   {
     page: "protoport/docs/reference/rest.md",
-    start: "createGateway({\n  routes,\n  rest: {\n    service",
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/orders/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/orders/007", "DELETE", `${typeOfResponse}, await response.text()`)}`,

@@ -4,15 +4,9 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import * as docsPage from "../../../../docs-page/src/index.ts";
-import * as health from "../../../../gateway/src/health/index.ts";
 import { createGateway } from "../../../../gateway/src/index.ts";
-import * as metrics from "../../../../telemetry/src/metrics/index.ts";
-import * as opentelemetry from "../../../../telemetry/src/opentelemetry/index.ts";
-import * as reflection from "../../../../gateway/src/reflection/index.ts";
 import { compileRestRoutes } from "../../../../gateway/src/protocols/rest/rules/index.ts";
 import { printPathTemplate } from "../../../../gateway/src/protocols/rest/rules/path-template.ts";
-import * as logs from "../../../../telemetry/src/logs/index.ts";
 import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { exchangeHttp1 } from "@protoport/testing/http";
 import { createTempFolder, projectFolder } from "@protoport/testing/process";
@@ -66,21 +60,6 @@ test("the documented HTTP rule compiles to two routes", () => {
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
     ["POST", "/v1/books:import", "*"],
   ]);
-});
-
-test.each([
-  { name: "@protoport/docs-page", exported: docsPage },
-  { name: "@protoport/gateway/health", exported: health },
-  { name: "@protoport/telemetry/logs", exported: logs },
-  { name: "@protoport/telemetry/metrics", exported: metrics },
-  { name: "@protoport/telemetry/opentelemetry", exported: opentelemetry },
-  { name: "@protoport/gateway/reflection", exported: reflection },
-])("$name exports every name that protoport/docs/how-to/gateway.md lists", ({ name, exported }) => {
-  const guide = readFileSync(join(projectFolder, "protoport/docs/how-to/gateway.md"), "utf8");
-  const [, cell = ""] = guide.split(`\n| \`${name}\` | `);
-  const listed = cell.split(" |\n")[0]?.match(/\w+/g) ?? [];
-  expect(listed).not.toEqual([]);
-  expect(listed.filter((each) => !(each in exported))).toEqual([]);
 });
 
 test("the gateway responds with the documented error", async () => {
