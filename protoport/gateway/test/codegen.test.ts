@@ -1,10 +1,6 @@
 import { inspect } from "node:util";
-import {
-  createFileRegistry,
-  type DescMethod,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageShape,
+// oxfmt-ignore
+import { createFileRegistry, type DescMethod, type DescMethodUnary, fromBinary, type MessageShape
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";

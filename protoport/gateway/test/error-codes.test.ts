@@ -20,11 +20,8 @@ import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { openValidation } from "../src/validation/index.ts";
 import { startProxy } from "../../testing/src/gateway/proxy.ts";
-import {
-  envelope,
-  grpcResponse,
-  type Script,
-  startScriptedServer,
+// oxfmt-ignore
+import { envelope, grpcResponse, type Script, startScriptedServer
 } from "../../testing/src/gateway/scripted-http2-server.ts";
 
 // A request or an action causes each gateway error identifier.

@@ -1,13 +1,8 @@
 import { once } from "node:events";
 import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http";
-import {
-  connect as connectHttp2,
-  constants,
-  createSecureServer,
-  createServer as createHttp2,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from "node:http2";
+// oxfmt-ignore
+import { connect as connectHttp2, constants, createSecureServer, createServer as createHttp2, type Http2ServerRequest,
+  type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";

@@ -5,10 +5,8 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { type CompletedRequest, type Endpoint, type FetchHandler } from "../../src/fetch/entry.ts";
-import {
-  GreenhouseService,
-  ReadingSchema,
-  WaterBedRequestSchema,
+// oxfmt-ignore
+import { GreenhouseService, ReadingSchema, WaterBedRequestSchema
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { decodeEnvelopes, encodeEnvelope, exchangeFetch, type Field, fieldValue, getReadingProcedure, type HttpRequest,

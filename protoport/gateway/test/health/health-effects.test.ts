@@ -2,13 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
-import {
-  createHealthService,
-  drainGracefully,
-  type DrainTimes,
-  Health,
-  type HealthOptions,
-  Readiness,
+// oxfmt-ignore
+import { createHealthService, drainGracefully, type DrainTimes, Health, type HealthOptions, Readiness
 } from "../../src/health/index.ts";
 import { createGateway } from "../../src/index.ts";
 

@@ -1,9 +1,6 @@
 import { create, createFileRegistry, type Message, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type DescriptorProtoSchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  StringValueSchema,
+// oxfmt-ignore
+import { type DescriptorProtoSchema, FileDescriptorProtoSchema, FileDescriptorSetSchema, StringValueSchema
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";

@@ -1,10 +1,6 @@
 import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
-import {
-  initializedRequest,
-  initializedRevision,
-  statelessMeta,
-  statelessRequest,
-  statelessRevision,
+// oxfmt-ignore
+import { initializedRequest, initializedRevision, statelessMeta, statelessRequest, statelessRevision
 } from "../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, named, result, supported, text, water, withHeader } from "./case.ts";
 

@@ -1,9 +1,5 @@
-import {
-  initializedRequest,
-  initializedRevision,
-  postMcp,
-  statelessRequest,
-  statelessRevision,
+// oxfmt-ignore
+import { initializedRequest, initializedRevision, postMcp, statelessRequest, statelessRevision
 } from "../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, raw, readMaxBytes, result, supported, withHeader } from "./case.ts";
 

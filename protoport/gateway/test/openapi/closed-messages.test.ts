@@ -1,8 +1,6 @@
 import { create, createFileRegistry } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";

@@ -5,11 +5,8 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import { maxDocumentFields, maxOperationFields } from "../../src/openapi/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/value-schema.ts";
-import type {
-  OpenApiDocument,
-  OpenApiOperation,
-  OpenApiPathItem,
-  OpenApiSchema,
+// oxfmt-ignore
+import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema
 } from "../../src/openapi/open-api-document.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";

@@ -1,9 +1,6 @@
 import { create, type DescMessage, type JsonObject, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldOptionsSchema,
-  FileDescriptorSetSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FieldOptionsSchema, FileDescriptorSetSchema
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/index.ts";

@@ -1,9 +1,6 @@
 import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
-import {
-  type DescriptorProtoSchema,
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldOptionsSchema,
+// oxfmt-ignore
+import { type DescriptorProtoSchema, FieldDescriptorProto_Label, FieldDescriptorProto_Type, FieldOptionsSchema
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { FieldBehavior, field_behavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";

@@ -1,16 +1,10 @@
 import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FieldOptionsSchema,
-  file_google_protobuf_wrappers,
-  FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FieldOptionsSchema,
+  file_google_protobuf_wrappers, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import {
-  field_info,
-  FieldInfo_Format as Format,
-  FieldInfoSchema,
+// oxfmt-ignore
+import { field_info, FieldInfo_Format as Format, FieldInfoSchema
 } from "../../src/protobuf/gen/google/api/field_info_pb.ts";
 import { createMessageSchema, createOpenApi } from "../../src/openapi/index.ts";
 

@@ -1,11 +1,7 @@
 import { ScalarType } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import {
-  base64Pattern,
-  durationPattern,
-  fieldMaskPattern,
-  integerPattern,
-  urlFieldMaskPattern,
+// oxfmt-ignore
+import { base64Pattern, durationPattern, fieldMaskPattern, integerPattern, urlFieldMaskPattern
 } from "../../src/openapi/value-schema.ts";
 import { parseBase64 } from "../../src/protobuf/messages/json/text-forms.ts";
 import { parseFieldMask } from "../../src/protobuf/messages/json/field-mask.ts";

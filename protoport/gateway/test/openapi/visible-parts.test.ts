@@ -1,24 +1,10 @@
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  fromBinary,
-  type MessageInitShape,
-  setExtension,
-  toBinary,
+// oxfmt-ignore
+import { create, createFileRegistry, type DescService, fromBinary, type MessageInitShape, setExtension, toBinary
 } from "@bufbuild/protobuf";
-import {
-  EnumValueOptionsSchema,
-  type FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  MessageOptionsSchema,
-  type MethodDescriptorProtoSchema,
-  type MethodOptions,
-  MethodOptionsSchema,
-  ServiceOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { EnumValueOptionsSchema, type FieldDescriptorProtoSchema, FieldOptionsSchema, FileDescriptorProtoSchema,
+  FileDescriptorSetSchema, MessageOptionsSchema, type MethodDescriptorProtoSchema, type MethodOptions,
+  MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 import { http } from "../../src/protobuf/gen/google/api/annotations_pb.ts";

@@ -1,14 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  arrayOf,
-  arrayOfStrings,
-  integerBetween,
-  nearestName,
-  type OptionNames,
-  refuseUnknownOptions,
-  required,
-  stringOr,
-} from "../../src/http/option-checks.ts";
+// oxfmt-ignore
+import { arrayOf, arrayOfStrings, integerBetween, nearestName, type OptionNames, refuseUnknownOptions, required,
+  stringOr } from "../../src/http/option-checks.ts";
 
 interface Options {
   readonly path: string;

@@ -3,10 +3,8 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  type ServerReflectionRequest,
-  ServerReflectionRequestSchema,
-  type ServerReflectionResponse,
+// oxfmt-ignore
+import { type ServerReflectionRequest, ServerReflectionRequestSchema, type ServerReflectionResponse
 } from "../../src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../src/health/index.ts";

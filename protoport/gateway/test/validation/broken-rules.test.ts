@@ -1,19 +1,10 @@
 import { create, createFileRegistry, type DescFile, type DescService, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  type FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  file_google_protobuf_struct,
-  file_google_protobuf_wrappers,
-  FileDescriptorProtoSchema,
-  MessageOptionsSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, type FieldDescriptorProtoSchema, FieldOptionsSchema,
+  file_google_protobuf_struct, file_google_protobuf_wrappers, FileDescriptorProtoSchema, MessageOptionsSchema
 } from "@bufbuild/protobuf/wkt";
-import {
-  field,
-  FieldRulesSchema,
-  message,
-  MessageRulesSchema,
+// oxfmt-ignore
+import { field, FieldRulesSchema, message, MessageRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";

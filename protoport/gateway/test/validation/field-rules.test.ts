@@ -1,19 +1,9 @@
-import {
-  create,
-  createFileRegistry,
-  type DescField,
-  type DescMessage,
-  type MessageInitShape,
+// oxfmt-ignore
+import { create, createFileRegistry, type DescField, type DescMessage, type MessageInitShape
 } from "@bufbuild/protobuf";
-import {
-  DescriptorProtoSchema,
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldDescriptorProtoSchema,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  OneofDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { DescriptorProtoSchema, FieldDescriptorProto_Label, FieldDescriptorProto_Type, FieldDescriptorProtoSchema,
+  type FileDescriptorProto, FileDescriptorProtoSchema, OneofDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import {
   file_buf_validate_validate,
   type FieldRulesSchema,

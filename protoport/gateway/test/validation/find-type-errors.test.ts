@@ -2,10 +2,8 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import { expect, test } from "vitest";
 import { findTypeErrors } from "../../src/validation/evaluation-error.ts";
-import {
-  GetBookRequestSchema,
-  ListBooksRequestSchema,
-  BookSchema,
+// oxfmt-ignore
+import { GetBookRequestSchema, ListBooksRequestSchema, BookSchema
 } from "../../../testing/src/gen/library/v1/library_pb.ts";
 
 test("findTypeErrors evaluates a type in several input types only once", () => {

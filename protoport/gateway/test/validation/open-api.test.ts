@@ -1,9 +1,7 @@
 import { create, type DescService, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
-import {
-  file_buf_validate_validate,
-  message,
-  MessageRulesSchema,
+// oxfmt-ignore
+import { file_buf_validate_validate, message, MessageRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { AddressSchema, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";

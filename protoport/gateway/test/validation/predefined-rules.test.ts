@@ -1,26 +1,15 @@
-import {
-  create,
-  createFileRegistry,
-  createRegistry,
-  type DescService,
-  type MessageInitShape,
-  type Registry,
-  setExtension,
-} from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { create, createFileRegistry, createRegistry, type DescService, type MessageInitShape, type Registry,
+  setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import {
-  type FieldRulesSchema,
-  file_buf_validate_validate,
-  StringRulesSchema,
+// oxfmt-ignore
+import { type FieldRulesSchema, file_buf_validate_validate, StringRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { notesWith, withPredefined } from "../../../testing/src/gateway/notes.ts";
-import {
-  AccountSchema,
-  AddressSchema,
-  ReceiptSchema,
-  SignupService,
+// oxfmt-ignore
+import { AccountSchema, AddressSchema, ReceiptSchema, SignupService
 } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { openValidation } from "../../src/validation/index.ts";

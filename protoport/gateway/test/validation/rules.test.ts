@@ -1,12 +1,7 @@
 import { create, createFileRegistry, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
-import {
-  type DescriptorProto,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  MessageOptionsSchema,
-  OneofDescriptorProtoSchema,
-  OneofOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, MessageOptionsSchema,
+  OneofDescriptorProtoSchema, OneofOptionsSchema } from "@bufbuild/protobuf/wkt";
 import * as validate from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";

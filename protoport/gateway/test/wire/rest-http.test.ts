@@ -1,10 +1,5 @@
-import {
-  brotliCompressSync,
-  brotliDecompressSync,
-  gunzipSync,
-  gzipSync,
-  zstdCompressSync,
-  zstdDecompressSync,
+// oxfmt-ignore
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync
 } from "node:zlib";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

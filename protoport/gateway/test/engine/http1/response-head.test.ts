@@ -2,12 +2,8 @@ import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
 import { prepareHeaderFields, maxTimerMs } from "../../../src/http/exchange/index.ts";
 import { emptyHead } from "../../../src/engine/http1/request-head.ts";
-import {
-  formatResponseHead,
-  framingOf,
-  framingOfStream,
-  type Framing,
-  keepAliveLines,
+// oxfmt-ignore
+import { formatResponseHead, framingOf, framingOfStream, type Framing, keepAliveLines
 } from "../../../src/engine/http1/response-head.ts";
 
 // RFC 9110 has newer phrases for two that node uses.

@@ -8,20 +8,9 @@ import { receiving, startEngine } from "../../../../testing/src/http2/http2-engi
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
   headersFrame, openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
-import {
-  answered,
-  begun,
-  echoUnlessHeld,
-  getBlock,
-  goAwayWith,
-  hold,
-  postHeader,
-  resetWith,
-  settingFrame,
-  uint32,
-  whole,
-  windowUpdateFrame,
-} from "../../../../testing/src/http2/http2-requests.ts";
+// oxfmt-ignore
+import { answered, begun, echoUnlessHeld, getBlock, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
+  whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 /** Returns the frames in wave `i`, from 0, which may open stream 3 + 2i. Stream 1 is always open. */
 type Wave = (i: number) => readonly Frame[];

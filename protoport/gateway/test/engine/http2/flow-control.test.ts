@@ -7,13 +7,8 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { dataFrame, type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  answered,
-  begun,
-  echoUnlessHeld,
-  hold,
-  settingFrame,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { answered, begun, echoUnlessHeld, hold, settingFrame, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
 
 /** A request that a {@link WindowClient} sends. */

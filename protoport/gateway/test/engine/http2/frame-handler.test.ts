@@ -4,21 +4,9 @@ import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame,
   type StreamEnd } from "../../../../testing/src/http/index.ts";
 import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  answered,
-  begun,
-  echoUnlessHeld,
-  getBlock,
-  getHeader,
-  goAwayWith,
-  hold,
-  postHeader,
-  resetWith,
-  settingFrame,
-  uint32,
-  whole,
-  windowUpdateFrame,
-} from "../../../../testing/src/http2/http2-requests.ts";
+// oxfmt-ignore
+import { answered, begun, echoUnlessHeld, getBlock, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame,
+  uint32, whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, endHeaders, padded, priority, ack } = frameFlag;
 const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;

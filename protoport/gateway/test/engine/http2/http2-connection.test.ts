@@ -9,25 +9,14 @@ import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
-import {
-  answer,
-  receiving,
-  serveConnection,
-  startEngine,
-  statusBlock,
+// oxfmt-ignore
+import { answer, receiving, serveConnection, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
   openFrames, pingFrame, readFrames } from "../../../../testing/src/http/index.ts";
-import {
-  answered,
-  begun,
-  goAwayWith,
-  hold,
-  resetWith,
-  settingFrame,
-  whole,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { answered, begun, goAwayWith, hold, resetWith, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, ack } = frameFlag;

@@ -2,31 +2,15 @@ import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import {
-  answer,
-  echo,
-  type ReceiverParts,
-  receiving,
-  startEngine,
-  statusBlock,
+// oxfmt-ignore
+import { answer, echo, type ReceiverParts, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
-import {
-  answered,
-  begun,
-  echoUnlessHeld,
-  getHeader,
-  goAwayWith,
-  hold,
-  postHeader,
-  resetWith,
-  settingFrame,
-  uint32,
-  whole,
-  windowUpdateFrame,
-} from "../../../../testing/src/http2/http2-requests.ts";
+// oxfmt-ignore
+import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
+  whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;

@@ -7,12 +7,8 @@ import { answer, receiving, startEngine, statusBlock } from "../../../../testing
 // oxfmt-ignore
 import { type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
-import {
-  answered,
-  begun,
-  settingFrame,
-  whole,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { answered, begun, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { blockedTimeoutMs } = defaultHttp2Limits;

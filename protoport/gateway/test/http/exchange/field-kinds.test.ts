@@ -1,17 +1,9 @@
 import { expect, test } from "vitest";
 import * as fieldKinds from "../../../src/http/exchange/field-kinds.ts";
-import {
-  type FieldName,
-  reservedResponseFields,
-  fieldsNotForwarded,
-  fieldsNotCopiedFromFramework,
-  connectionSpecificFields,
-  fieldsNotSetByGrpcMetadata,
-  fieldsNotSentAsMetadata,
-  fieldsSetByFetch,
-  fieldsSetByGrpcClient,
-  fieldsSetByHttp1,
-} from "../../../src/http/exchange/index.ts";
+// oxfmt-ignore
+import { type FieldName, reservedResponseFields, fieldsNotForwarded, fieldsNotCopiedFromFramework,
+  connectionSpecificFields, fieldsNotSetByGrpcMetadata, fieldsNotSentAsMetadata, fieldsSetByFetch,
+  fieldsSetByGrpcClient, fieldsSetByHttp1 } from "../../../src/http/exchange/index.ts";
 
 const rules = Object.entries({
   connectionSpecificFields,

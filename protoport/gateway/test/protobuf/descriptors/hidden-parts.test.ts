@@ -4,10 +4,8 @@ import { expect, test } from "vitest";
 import { HiddenParts, readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
-import {
-  Color,
-  file_kitchensink_v1_kitchen_sink,
-  SinkSchema,
+// oxfmt-ignore
+import { Color, file_kitchensink_v1_kitchen_sink, SinkSchema
 } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);

@@ -1,19 +1,9 @@
 import { create, type DescFile, getExtension, type MessageInitShape, setExtension, toBinary } from "@bufbuild/protobuf";
-import {
-  EnumOptionsSchema,
-  EnumValueOptionsSchema,
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  type FieldOptions,
-  FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  MessageOptionsSchema,
-  MethodDescriptorProtoSchema,
-  MethodOptionsSchema,
-  ServiceOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { EnumOptionsSchema, EnumValueOptionsSchema, FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type, type FieldOptions, FieldDescriptorProtoSchema, FieldOptionsSchema,
+  FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema, MethodDescriptorProtoSchema,
+  MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";

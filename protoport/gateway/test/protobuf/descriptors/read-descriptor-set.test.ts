@@ -1,12 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  FileOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema,
+  FileDescriptorSetSchema, FileOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { type FieldInit, type FileInit } from "../../../../testing/src/gateway/file-init.ts";

@@ -1,8 +1,6 @@
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema, FileDescriptorSetSchema
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";

@@ -1,12 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  type Envelope,
-  EnvelopeReader,
-  envelopePrefix,
-  readSingleEnvelope,
-  writeEnvelope,
+// oxfmt-ignore
+import { type Envelope, EnvelopeReader, envelopePrefix, readSingleEnvelope, writeEnvelope
 } from "../../../src/protocols/envelope/envelope.ts";
 import { readMessages } from "../../../src/protocols/envelope/message-splitter.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";

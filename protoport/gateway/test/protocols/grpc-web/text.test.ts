@@ -2,11 +2,8 @@ import { isMarkedAsUntransferable } from "node:worker_threads";
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  decodeGrpcWebText,
-  decodeTextPieces,
-  encodeGrpcWebText,
-  grpcWebTextBytes,
+// oxfmt-ignore
+import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText, grpcWebTextBytes
 } from "../../../src/protocols/grpc-web/text.ts";
 
 const refused: unknown = expect.objectContaining({ code: Code.InvalidArgument });

@@ -1,11 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { brotli, gzip, zstd } from "../../../src/protocols/compression/index.ts";
-import {
-  negotiateCoding,
-  negotiateEncodings,
-  readAccept,
-  readContentCoding,
+// oxfmt-ignore
+import { negotiateCoding, negotiateEncodings, readAccept, readContentCoding
 } from "../../../src/protocols/shared/negotiation.ts";
 
 const available = ["br", "zstd", "gzip"];

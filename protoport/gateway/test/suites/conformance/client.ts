@@ -4,23 +4,13 @@ import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
 import { createGrpcTransport, type GrpcTransport } from "../../../../proxy/src/client/index.ts";
-import {
-  type ClientCompatRequest,
-  ClientCompatRequestSchema,
-  type ClientCompatResponse,
-  ClientCompatResponseSchema,
-  type ClientResponseResult,
-  ClientResponseResultSchema,
-} from "./gen/connectrpc/conformance/v1/client_compat_pb.ts";
+// oxfmt-ignore
+import { type ClientCompatRequest, ClientCompatRequestSchema, type ClientCompatResponse, ClientCompatResponseSchema,
+  type ClientResponseResult, ClientResponseResultSchema } from "./gen/connectrpc/conformance/v1/client_compat_pb.ts";
 import { type Code as SuiteCode, Compression, StreamType } from "./gen/connectrpc/conformance/v1/config_pb.ts";
-import {
-  type ConformancePayload,
-  ConformancePayloadSchema,
-  ConformanceService,
-  ErrorSchema,
-  file_connectrpc_conformance_v1_service,
-  type Header,
-  HeaderSchema,
+// oxfmt-ignore
+import { type ConformancePayload, ConformancePayloadSchema, ConformanceService, ErrorSchema,
+  file_connectrpc_conformance_v1_service, type Header, HeaderSchema
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 // The client under test, as the suite starts it. Requests on stdin describe the calls and their server, and responses

@@ -2,25 +2,12 @@ import { create, createRegistry, type DescMessage, type MessageShape } from "@bu
 import { anyPack, anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  BidiStreamRequestSchema,
-  ClientStreamRequestSchema,
-  ConformancePayload_RequestInfoSchema,
-  ConformancePayloadSchema,
-  file_connectrpc_conformance_v1_service,
-  HeaderSchema,
-  IdempotentUnaryRequestSchema,
-  ServerStreamRequestSchema,
-  UnaryRequestSchema,
-  type BidiStreamRequest,
-  type ClientStreamRequest,
-  type ConformancePayload,
-  type ConformancePayload_RequestInfo as RequestInfo,
-  type ConformanceService,
-  type Error as ErrorDefinition,
-  type Header,
-  type StreamResponseDefinition,
-  type UnaryResponseDefinition,
+// oxfmt-ignore
+import { BidiStreamRequestSchema, ClientStreamRequestSchema, ConformancePayload_RequestInfoSchema,
+  ConformancePayloadSchema, file_connectrpc_conformance_v1_service, HeaderSchema, IdempotentUnaryRequestSchema,
+  ServerStreamRequestSchema, UnaryRequestSchema, type BidiStreamRequest, type ClientStreamRequest,
+  type ConformancePayload, type ConformancePayload_RequestInfo as RequestInfo, type ConformanceService,
+  type Error as ErrorDefinition, type Header, type StreamResponseDefinition, type UnaryResponseDefinition
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 /**

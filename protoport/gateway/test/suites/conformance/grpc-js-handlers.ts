@@ -2,14 +2,9 @@ import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bu
 import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import {
-  Metadata,
-  type MethodDefinition,
-  type sendUnaryData,
-  type ServerDuplexStream,
-  type ServiceDefinition,
-  type StatusObject,
-} from "@grpc/grpc-js";
+// oxfmt-ignore
+import { Metadata, type MethodDefinition, type sendUnaryData, type ServerDuplexStream, type ServiceDefinition,
+  type StatusObject } from "@grpc/grpc-js";
 import { addGrpcJsService } from "../../../../grpc-handlers/src/grpc-js.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";

@@ -9,10 +9,8 @@ import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.
 import { conformanceService } from "./conformance-service.ts";
 import { addConformanceHandlers } from "./grpc-js-handlers.ts";
 import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";
-import {
-  ServerCompatRequestSchema,
-  ServerCompatResponseSchema,
-  type ServerCompatRequest,
+// oxfmt-ignore
+import { ServerCompatRequestSchema, ServerCompatResponseSchema, type ServerCompatRequest
 } from "./gen/connectrpc/conformance/v1/server_compat_pb.ts";
 import {
   ConformanceService,

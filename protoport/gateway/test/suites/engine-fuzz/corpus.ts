@@ -2,12 +2,8 @@ import { Dice } from "../../../../testing/src/dice.ts";
 // oxfmt-ignore
 import { dataFrame, type Field, frame, frameBytes, frameFlag, frameType, headersFrame
 } from "../../../../testing/src/http/index.ts";
-import {
-  begun,
-  getHeader,
-  settingFrame,
-  whole,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { begun, getHeader, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
 import { randomFrame, randomResponseFrame } from "../../../../testing/src/http2/random-frame.ts";
 

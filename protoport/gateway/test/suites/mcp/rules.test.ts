@@ -1,21 +1,9 @@
-import {
-  create,
-  createFileRegistry,
-  type DescMessage,
-  type DescService,
-  type JsonValue,
-  type MessageInitShape,
-  type Registry,
-  setExtension,
-} from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  type DescriptorProtoSchema,
-  type FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { create, createFileRegistry, type DescMessage, type DescService, type JsonValue, type MessageInitShape,
+  type Registry, setExtension } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, type DescriptorProtoSchema,
+  type FieldDescriptorProtoSchema, FieldOptionsSchema, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { field as fieldRules, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";

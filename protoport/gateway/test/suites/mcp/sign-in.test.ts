@@ -7,11 +7,8 @@ import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  createBearerAuth,
-  createResourceMetadata,
-  openTokenVerifier,
-  principalKey,
+// oxfmt-ignore
+import { createBearerAuth, createResourceMetadata, openTokenVerifier, principalKey
 } from "../../../../auth/src/index.ts";
 import {
   type AuthorizationServer,

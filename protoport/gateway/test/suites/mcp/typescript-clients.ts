@@ -1,8 +1,5 @@
-import {
-  Client,
-  ClientCredentialsProvider,
-  StreamableHTTPClientTransport,
-  type Transport,
+// oxfmt-ignore
+import { Client, ClientCredentialsProvider, StreamableHTTPClientTransport, type Transport
 } from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";

@@ -1,13 +1,6 @@
-import {
-  createFileRegistry,
-  type DescMessage,
-  fromBinary,
-  fromJson,
-  type JsonObject,
-  type Message,
-  toBinary,
-  toJsonString,
-} from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { createFileRegistry, type DescMessage, fromBinary, fromJson, type JsonObject, type Message, toBinary,
+  toJsonString } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync, readSync, writeSync } from "node:fs";

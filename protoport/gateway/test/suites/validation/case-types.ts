@@ -1,15 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  create,
-  createFileRegistry,
-  type DescMessage,
-  type DescMethod,
-  type DescMethodUnary,
-  type FileRegistry,
-  fromBinary,
-  toBinary,
-} from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { create, createFileRegistry, type DescMessage, type DescMethod, type DescMethodUnary, type FileRegistry,
+  fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { buildStep } from "../../../../testing/src/process/build-step.ts";
 

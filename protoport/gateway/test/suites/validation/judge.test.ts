@@ -2,10 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type DescMethodUnary, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { createValidator, violationsToProto } from "@bufbuild/protovalidate";
-import {
-  type FieldPath,
-  type Violation,
-  ViolationsSchema,
+// oxfmt-ignore
+import { type FieldPath, type Violation, ViolationsSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { afterAll, expect, test } from "vitest";
 import { Dice } from "../../../../testing/src/dice.ts";

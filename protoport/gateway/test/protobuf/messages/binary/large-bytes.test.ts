@@ -1,21 +1,11 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { buffer } from "node:stream/consumers";
-import {
-  create,
-  createFileRegistry,
-  createRegistry,
-  type DescMessage,
-  equals,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-} from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
-  UninterpretedOptionSchema,
+// oxfmt-ignore
+import { create, createFileRegistry, createRegistry, type DescMessage, equals, fromBinary, type MessageInitShape,
+  toBinary } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema, UninterpretedOptionSchema
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";

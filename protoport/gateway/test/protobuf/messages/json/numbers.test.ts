@@ -2,11 +2,8 @@ import { ScalarType } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { IntegerRange } from "../../../../src/protobuf/messages/json/numbers.ts";
-import {
-  integerRangeOf,
-  parseCanonicalInteger,
-  parseExactInteger,
-  parseFloatText,
+// oxfmt-ignore
+import { integerRangeOf, parseCanonicalInteger, parseExactInteger, parseFloatText
 } from "../../../../src/protobuf/messages/json/numbers.ts";
 
 function rangeOf(scalar: ScalarType): IntegerRange {

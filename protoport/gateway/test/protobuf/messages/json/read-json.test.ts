@@ -1,12 +1,7 @@
 import type { DescMessage, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { create, createRegistry, fromBinary, fromJson, toBinary, toJson, toJsonString } from "@bufbuild/protobuf";
-import {
-  AnySchema,
-  DurationSchema,
-  EmptySchema,
-  StringValueSchema,
-  StructSchema,
-  ValueSchema,
+// oxfmt-ignore
+import { AnySchema, DurationSchema, EmptySchema, StringValueSchema, StructSchema, ValueSchema
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";

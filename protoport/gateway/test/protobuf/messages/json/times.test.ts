@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  parseDuration,
-  parseTimestamp,
-  printDuration,
-  printTimestamp,
+// oxfmt-ignore
+import { parseDuration, parseTimestamp, printDuration, printTimestamp
 } from "../../../../src/protobuf/messages/json/times.ts";
 
 describe("parseTimestamp()", () => {

@@ -1,27 +1,13 @@
-import {
-  create,
-  createFileRegistry,
-  createRegistry,
-  type DescMessage,
-  type MessageInitShape,
-  toJsonString,
+// oxfmt-ignore
+import { create, createFileRegistry, createRegistry, type DescMessage, type MessageInitShape, toJsonString
 } from "@bufbuild/protobuf";
-import {
-  AnySchema,
-  anyUnpack,
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorSetSchema,
-  FloatValueSchema,
-  ValueSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { AnySchema, anyUnpack, FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema,
+  FloatValueSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../../../testing/src/gateway/books.ts";
-import {
-  anyToJson,
-  createJsonMessageWriter,
-  readJson,
-  type WriteJsonOptions,
+// oxfmt-ignore
+import { anyToJson, createJsonMessageWriter, readJson, type WriteJsonOptions
 } from "../../../../src/protobuf/messages/json/index.ts";
 import { compileForm } from "../../../../src/protobuf/messages/json/write-json.ts";
 import { createMessageForms } from "../../../../src/protobuf/messages/json/message-forms.ts";

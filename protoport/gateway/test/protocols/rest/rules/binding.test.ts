@@ -5,16 +5,11 @@ import type { RestBinding, RestRouteOptions } from "../../../../src/protocols/re
 import { compileRestRoutes, httpStatusOf } from "../../../../src/protocols/rest/rules/index.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import {
-  file_kitchensink_v1_legacy,
-  LegacySchema,
-  LegacySink,
+// oxfmt-ignore
+import { file_kitchensink_v1_legacy, LegacySchema, LegacySink
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import {
-  Color,
-  EchoSchema,
-  KitchenSink,
-  SinkSchema,
+// oxfmt-ignore
+import { Color, EchoSchema, KitchenSink, SinkSchema
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 type SinkInit = MessageInitShape<typeof SinkSchema>;

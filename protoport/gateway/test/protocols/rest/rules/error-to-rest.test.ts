@@ -1,18 +1,11 @@
 import { create, createFileRegistry, createRegistry, toBinary } from "@bufbuild/protobuf";
-import {
-  anyPack,
-  DurationSchema,
-  FieldDescriptorProto_Type,
-  FieldMaskSchema,
-  FileDescriptorProtoSchema,
-  StructSchema,
+// oxfmt-ignore
+import { anyPack, DurationSchema, FieldDescriptorProto_Type, FieldMaskSchema, FileDescriptorProtoSchema, StructSchema
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  createErrorRecordWriter,
-  type ErrorRecordPolicy,
-  type ErrorRecordWriter,
+// oxfmt-ignore
+import { createErrorRecordWriter, type ErrorRecordPolicy, type ErrorRecordWriter
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 

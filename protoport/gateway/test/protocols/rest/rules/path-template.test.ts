@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  isMultiSegment,
-  parsePathTemplate,
-  type PathTemplate,
-  printPathTemplate,
-  type TemplateSegment,
+// oxfmt-ignore
+import { isMultiSegment, parsePathTemplate, type PathTemplate, printPathTemplate, type TemplateSegment
 } from "../../../../src/protocols/rest/rules/path-template.ts";
 
 // In this shorthand "*" and "**" are wildcards and everything else is literal.

@@ -1,16 +1,12 @@
 import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import {
-  compileRestRoutes,
-  type RestRouteOptions,
-  type RestServiceOptions,
+// oxfmt-ignore
+import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2, startKitchenSink } from "../../../../../testing/src/index.ts";
-import {
-  KitchenSink,
-  NestedSchema,
-  SinkSchema,
+// oxfmt-ignore
+import { KitchenSink, NestedSchema, SinkSchema
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves, UpdateShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 

@@ -12,14 +12,9 @@ import { type Address, createCertificate, exchangeHttp1, openSocket } from "../.
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { freePort } from "../../../../../testing/src/process/free-port.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import {
-  createGateway,
-  type GatewayOptions,
-  type Limits,
-  type ListenOptions,
-  type ServingOptions,
-  type TrustedProxiesOptions,
-} from "../../../../src/index.ts";
+// oxfmt-ignore
+import { createGateway, type GatewayOptions, type Limits, type ListenOptions, type ServingOptions,
+  type TrustedProxiesOptions } from "../../../../src/index.ts";
 
 // Listens with two values for each option and limit, and compares what a client observes.
 

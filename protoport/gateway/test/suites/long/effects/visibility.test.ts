@@ -1,11 +1,5 @@
-import {
-  create,
-  type DescMethod,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-  toJsonString,
+// oxfmt-ignore
+import { create, type DescMethod, type DescMethodUnary, fromBinary, type MessageInitShape, toBinary, toJsonString
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -20,12 +14,8 @@ import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { serveWithHandler } from "../../../../../testing/src/gateway/serve-with-handler.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
-import {
-  type BoundAddress,
-  createGateway,
-  type Gateway,
-  type GatewayOptions,
-  visibleServices,
+// oxfmt-ignore
+import { type BoundAddress, createGateway, type Gateway, type GatewayOptions, visibleServices
 } from "../../../../src/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";

@@ -1,19 +1,9 @@
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-  type UnknownField,
+// oxfmt-ignore
+import { create, createFileRegistry, type DescService, fromBinary, type MessageInitShape, toBinary, type UnknownField
 } from "@bufbuild/protobuf";
-import {
-  FieldOptionsSchema,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  MessageOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FieldOptionsSchema, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema,
+  MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";

@@ -7,12 +7,8 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
-import {
-  createHealthService,
-  Health,
-  maxHealthRequestBytes,
-  Readiness,
-  type ServerPart,
+// oxfmt-ignore
+import { createHealthService, Health, maxHealthRequestBytes, Readiness, type ServerPart
 } from "../../../../src/health/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 // oxfmt-ignore

@@ -4,13 +4,8 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { postMcp, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import type { FetchHandler } from "../../../../src/index.ts";
-import {
-  type DescribedMessage,
-  type DescribedOptions,
-  pageOf,
-  postTo,
-  serveDescribed,
-  type ToolPage,
+// oxfmt-ignore
+import { type DescribedMessage, type DescribedOptions, pageOf, postTo, serveDescribed, type ToolPage
 } from "../../../mcp/described-tools.ts";
 
 // Schemas for definitions that are large or hostile, and for requests with unknown fields.

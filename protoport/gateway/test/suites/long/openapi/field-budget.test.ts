@@ -3,12 +3,8 @@ import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway, parseHttpRules } from "../../../../src/index.ts";
 import { createOpenApi, type OpenApiDocument } from "../../../../src/openapi/index.ts";
-import {
-  maxComponentFields,
-  fieldsOmittedNote,
-  maxDocumentFields,
-  maxExampleFields,
-  maxOperationFields,
+// oxfmt-ignore
+import { maxComponentFields, fieldsOmittedNote, maxDocumentFields, maxExampleFields, maxOperationFields
 } from "../../../../src/openapi/field-budget.ts";
 import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 

@@ -1,11 +1,6 @@
-import {
-  type BinaryReadOptions,
-  type BinaryWriteOptions,
-  createRegistry,
-  fromBinary,
-  type JsonReadOptions,
-  type JsonWriteOptions,
-} from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { type BinaryReadOptions, type BinaryWriteOptions, createRegistry, fromBinary, type JsonReadOptions,
+  type JsonWriteOptions } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";

@@ -3,17 +3,9 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import {
-  type Case,
-  createHttp1Exchange,
-  createHttp2Exchange,
-  type Need,
-  readCases,
-  readKnownFailing,
-  type Result,
-  run,
-  writeReport,
-} from "../../../../../conformance/runner/index.ts";
+// oxfmt-ignore
+import { type Case, createHttp1Exchange, createHttp2Exchange, type Need, readCases, readKnownFailing, type Result, run,
+  writeReport } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../../../../../testing/src/http/index.ts";
 import { waitLimitMs } from "../../../../../testing/src/deadline.ts";

@@ -1,20 +1,12 @@
-import {
-  Code,
-  ConnectError,
-  createContextKey,
-  type ConnectRouter,
-  type HandlerContext,
-  type Interceptor,
-  type ServiceImpl,
-} from "@connectrpc/connect";
+// oxfmt-ignore
+import { Code, ConnectError, createContextKey, type ConnectRouter, type HandlerContext, type Interceptor,
+  type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { once } from "node:events";
 import { createServer as createHttp1Server, type Server as Http1Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server } from "node:http2";
-import {
-  GreenhouseService,
-  ReadingSchema,
-  WaterBedRequestSchema,
+// oxfmt-ignore
+import { GreenhouseService, ReadingSchema, WaterBedRequestSchema
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../../../src/index.ts";
 import type { Address, HttpVersion } from "../../../../../../testing/src/http/exchange.ts";

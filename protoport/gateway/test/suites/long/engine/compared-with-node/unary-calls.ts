@@ -5,11 +5,8 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { encodeEnvelope } from "../../../../../../testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../../../../../testing/src/http/exchange.ts";
-import {
-  encodeMessage,
-  rpcRequest,
-  type Wire,
-  type WireFormat,
+// oxfmt-ignore
+import { encodeMessage, rpcRequest, type Wire, type WireFormat
 } from "../../../../../../testing/src/gateway/wire-format.ts";
 
 /** A call in any wire format that supports unary calls. */

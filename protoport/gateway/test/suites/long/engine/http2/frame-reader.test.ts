@@ -12,14 +12,8 @@ import { echo, pipe, serveConnection } from "../../../../../../testing/src/http2
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
 } from "../../../../../../testing/src/http/index.ts";
-import {
-  begun,
-  getBlock,
-  postHeader,
-  settingFrame,
-  uint32,
-  whole,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { begun, getBlock, postHeader, settingFrame, uint32, whole, windowUpdateFrame
 } from "../../../../../../testing/src/http2/http2-requests.ts";
 import { randomFrame } from "../../../../../../testing/src/http2/random-frame.ts";
 import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";

@@ -7,14 +7,8 @@ import { Dice } from "../../../../../../testing/src/dice.ts";
 // oxfmt-ignore
 import { dataFrame, type Field, frame, type Frame, frameFlag, frameType, headersFrame, openFrames
 } from "../../../../../../testing/src/http/index.ts";
-import {
-  answer,
-  echo,
-  type Engine,
-  pipe,
-  receiving,
-  startEngine,
-  statusBlock,
+// oxfmt-ignore
+import { answer, echo, type Engine, pipe, receiving, startEngine, statusBlock
 } from "../../../../../../testing/src/http2/http2-engine.ts";
 import { postHeader } from "../../../../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";

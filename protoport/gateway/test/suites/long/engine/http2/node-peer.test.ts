@@ -1,11 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import {
-  connect,
-  constants,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type IncomingHttpHeaders,
+// oxfmt-ignore
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders
 } from "node:http2";
 import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
@@ -15,12 +11,8 @@ import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { within } from "../../../../../../testing/src/deadline.ts";
-import {
-  type Engine,
-  pipe,
-  receiving,
-  startEngine,
-  statusBlock,
+// oxfmt-ignore
+import { type Engine, pipe, receiving, startEngine, statusBlock
 } from "../../../../../../testing/src/http2/http2-engine.ts";
 
 // nghttp2, through node's client, is an independent encoder and decoder. Both decide themselves when to use the dynamic

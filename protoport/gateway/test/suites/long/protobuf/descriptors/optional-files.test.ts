@@ -1,11 +1,8 @@
 import { expect, test } from "vitest";
 import { readDescriptorSet } from "../../../../../src/protobuf/descriptors/index.ts";
 import type { FileInit } from "../../../../../../testing/src/gateway/file-init.ts";
-import {
-  optionalFiles,
-  setOfFiles,
-  withNeedingService,
-  wholeService,
+// oxfmt-ignore
+import { optionalFiles, setOfFiles, withNeedingService, wholeService
 } from "../../../../../../testing/src/gateway/optional-files.ts";
 
 // Files that only options need may be missing or invalid.

@@ -1,8 +1,6 @@
 import { create, createFileRegistry, fromBinary, fromJsonString, toBinary, toJsonString } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { messageReader, readFast } from "../../../../../../src/protobuf/messages/binary/binary-reader.ts";

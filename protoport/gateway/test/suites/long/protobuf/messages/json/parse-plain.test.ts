@@ -1,16 +1,11 @@
 import { create, createFileRegistry, type DescMessage, isFieldSet, toJsonString } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
 } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  createJsonFieldReader,
-  type FieldNotes,
-  readJson,
-  readPartialJson,
+// oxfmt-ignore
+import { createJsonFieldReader, type FieldNotes, readJson, readPartialJson
 } from "../../../../../../src/protobuf/messages/json/index.ts";
 import { createCompiledReaders } from "../../../../../../src/protobuf/messages/json/compiled-reader.ts";
 import { countStrings, parsePlain } from "../../../../../../src/protobuf/messages/json/parse-plain.ts";
