@@ -4,8 +4,7 @@ import type { PlantStore } from "../../src/service/index.ts";
 import { dataFrame, encodeEnvelope, type Field, type Frame, frameFlag, grpcHeader, headersFrame, openFrames, openHttp2,
   readHttp2Response, resetFrame, within } from "@protoport/testing";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { fakeStore } from "../support/plants/fake-store.ts";
-import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
+import { deletePlantProcedure, fakeStore } from "../support/plants/index.ts";
 
 /** HTTP/2 error codes (RFC 9113 §7). */
 const noError = 0;

@@ -2,8 +2,7 @@ import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { encodeEnvelope, type Field, rowsFor, rpcRequest, wiresOf } from "@protoport/testing";
-import { askPlantServer } from "../support/server/ask-plant-server.ts";
-import { authorized } from "../support/server/plant-server.ts";
+import { askPlantServer, authorized } from "../support/server/index.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 

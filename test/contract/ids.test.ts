@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { askPlantServer } from "../support/server/ask-plant-server.ts";
-import { authorized } from "../support/server/plant-server.ts";
+import { askPlantServer, authorized } from "../support/server/index.ts";
 import { readOutcome, wiresWithTools } from "@protoport/testing";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 

@@ -3,8 +3,7 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 // oxfmt-ignore
 import { fieldValue, type HttpRequest, type HttpResponse, type HttpVersion, rowsFor, type WireFormat, wireFormats
 } from "@protoport/testing";
-import { askPlantServer } from "../support/server/ask-plant-server.ts";
-import { authorized } from "../support/server/plant-server.ts";
+import { askPlantServer, authorized } from "../support/server/index.ts";
 import { expectedResponse, actualResponse, type ComparedResponse } from "./expected-response.ts";
 import { noCallTable, type NoCallTestCase } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";

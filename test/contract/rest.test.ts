@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { heldRows, type HttpVersion, wireFormats } from "@protoport/testing";
-import { askPlantServer } from "../support/server/ask-plant-server.ts";
-import { authorized } from "../support/server/plant-server.ts";
+import { askPlantServer, authorized } from "../support/server/index.ts";
 import { expectedRecord, actualResponse, type ComparedResponse } from "./expected-response.ts";
 import { extraCases, pathCases, plant, toHttpRequest, type RestTestCase, type RestWant } from "./rest-table.ts";
 

@@ -9,11 +9,10 @@ import { auditOf, rememberPlantId } from "../../src/server/create-plant-server.t
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { startConfigured } from "../support/server/start-configured.ts";
+import { bearer, startConfigured, startPlantServer } from "../support/server/index.ts";
 // oxfmt-ignore
 import { createSigningKey, type HttpResponse, type IdentityProvider, KeptConnections, openLogLines, quietLog,
   startIdentityProvider, testAudience, wiresWithTools } from "@protoport/testing";
-import { bearer, startPlantServer } from "../support/server/plant-server.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";

@@ -13,8 +13,7 @@ import { type Address, createCertificate, createSigningKey, createTempFolder, ex
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { begun, postHeader } from "../../protoport/testing/src/http2/http2-requests.ts";
 import { familyNames, readSamples, type Sample } from "../../protoport/testing/src/telemetry/samples.ts";
-import { bearer } from "../support/server/plant-server.ts";
-import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
+import { bearer, type ConfiguredServer, startConfigured } from "../support/server/index.ts";
 
 const token = "token-of-the-metrics-test";
 

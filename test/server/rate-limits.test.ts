@@ -7,14 +7,9 @@ import { exchange, type Field, fieldValue, type HttpResponse, readOutcome, readW
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import type { TokenVerifier } from "@protoport/auth";
-import {
-  authorized,
-  bearer,
-  startPlantServer,
-  testVerifier,
-  type TestPlantServer,
-  tokens,
-} from "../support/server/plant-server.ts";
+// oxfmt-ignore
+import { authorized, bearer, startPlantServer, type TestPlantServer, testVerifier, tokens
+} from "../support/server/index.ts";
 
 // One call in 1,000 s, so that a test's second call is above the limit even on a slow machine.
 const rate = 0.001;

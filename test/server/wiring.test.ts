@@ -8,8 +8,7 @@ import { exchangeHttp1 } from "@protoport/testing/http";
 import { type LogLines, openLogLines, rowsFor } from "@protoport/testing/process";
 import { silentLog } from "@protoport/telemetry/logs";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { authorized, testVerifier } from "../support/server/plant-server.ts";
-import { startConfigured } from "../support/server/start-configured.ts";
+import { authorized, startConfigured, testVerifier } from "../support/server/index.ts";
 
 // createPlantServer only passes options on. Each test starts two servers that differ in one option, and fails unless
 // their observed behavior also differs. Each option is tested alone, and combined with options that change the code

@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { exitCode } from "../../src/command/command.ts";
 import type { Outcome } from "../../src/stores/contract/backend.ts";
 import { copiesOf, type PlantLocation, promisesOf } from "../../src/stores/index.ts";
-import { deleteCall } from "../support/plants/delete-call.ts";
-import { openQueueOn } from "../support/plants/open-queue.ts";
+import { deleteCall, openQueueOn } from "../support/plants/index.ts";
 
 // The tables of outcomes and databases in docs/explanation/storage.md.
 

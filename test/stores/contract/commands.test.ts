@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { deleteCall, startPostgresOfFile } from "../../support/plants/index.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";
 
 const server = await startPostgresOfFile();

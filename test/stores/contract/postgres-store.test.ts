@@ -3,15 +3,10 @@ import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/pl
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { deleteApart, deleteCall } from "../../support/plants/delete-call.ts";
-import { testKilled } from "../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { failAttempts } from "../../support/plants/failing-attempts.ts";
-import { openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
-import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import { openClient, runSql } from "../../support/plants/postgres-server.ts";
-import { errorMessage, messageOf, readyForQuery } from "../../support/plants/server-message.ts";
+// oxfmt-ignore
+import { deleteApart, deleteCall, describePlantDatabase, describePlantStore, errorMessage, failAttempts, messageOf,
+  openClient, openStoreWith, readPlants, readyForQuery, runSql, startPostgresOfFile, startPostgresProxy, testKilled
+} from "../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

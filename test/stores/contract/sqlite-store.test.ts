@@ -1,5 +1,4 @@
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { openSqlite } from "../../support/plants/open-sqlite.ts";
+import { describePlantStore, openSqlite } from "../../support/plants/index.ts";
 
 // SQLite locks the whole file.
 describePlantStore(openSqlite, { lacks: ["a locked plant"] });

@@ -4,9 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
 import { maxWaitMs } from "../../../src/stores/queue/delete-queue.ts";
 import type { OnBatch } from "../../../src/stores/index.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { type Commit, openQueueOn, type QueueOnOptions } from "../../support/plants/open-queue.ts";
-import { refusalOf } from "../../support/plants/refusal.ts";
+import { type Commit, deleteCall, openQueueOn, type QueueOnOptions, refusalOf } from "../../support/plants/index.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -2,9 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
 import { DeleteQueue, maxLockedMs } from "../../../src/stores/queue/delete-queue.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { fakeBackend } from "../../support/plants/fake-store.ts";
-import { openQueueOn, type QueueOnOptions } from "../../support/plants/open-queue.ts";
+import { deleteCall, fakeBackend, openQueueOn, type QueueOnOptions } from "../../support/plants/index.ts";
 
 afterEach(() => void vi.useRealTimers());
 

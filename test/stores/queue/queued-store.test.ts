@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { Backend } from "../../../src/stores/contract/backend.ts";
 import { queuedStore } from "../../../src/stores/queue/delete-queue.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { fakeBackend } from "../../support/plants/fake-store.ts";
+import { deleteCall, fakeBackend } from "../../support/plants/index.ts";
 
 test("locked deletions of different lanes are in different batches", async () => {
   const batches: (readonly bigint[])[] = [];

@@ -3,8 +3,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
-import { runCommand } from "../../support/process/run-command.ts";
-import { baseUrlOf, serve, serveToken } from "../../support/process/serve-command.ts";
+import { baseUrlOf, runCommand, serve, serveToken } from "../../support/process/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 

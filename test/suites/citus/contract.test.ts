@@ -1,11 +1,9 @@
 import { afterAll, beforeAll } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import type { Protection } from "../../support/plants/opened-store.ts";
-import { lockPlants, readPlants, readRecorded } from "../../support/plants/postgres-of-file.ts";
-import { runSql } from "../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { describePlantDatabase, describePlantStore, lockPlants, type Protection, readPlants, readRecorded, runSql
+} from "../../support/plants/index.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "v
 import { importPlants, openPlantDatabase } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { runSql } from "../../support/plants/postgres-server.ts";
+import { deleteCall, runSql } from "../../support/plants/index.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 // A coordinator that was frozen or cut off is replaced. When it returns, it rolls back its successor's prepared

@@ -10,10 +10,9 @@ import type { StoreTables } from "../../../src/stores/postgres/delete/store-tabl
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { collect } from "@protoport/testing/process";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { callersOf, runBatchWith } from "../../support/plants/run-batch.ts";
-import { readPlants } from "../../support/plants/postgres-of-file.ts";
-import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { callersOf, deleteCall, openClient, readPlants, runBatchWith, runSql, withStrictIsolation
+} from "../../support/plants/index.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";

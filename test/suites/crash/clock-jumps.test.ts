@@ -4,12 +4,10 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { deleteCall, runSql, startPostgres } from "../../support/plants/index.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { startCommandLine } from "../../support/process/command-line.ts";
-import { baseUrlOf } from "../../support/process/serve-command.ts";
+import { baseUrlOf, startCommandLine } from "../../support/process/index.ts";
 
 // libfaketime makes a server's clock jump. Only the time of day jumps, and the monotonic clock does not, as when a
 // machine's clock is corrected.

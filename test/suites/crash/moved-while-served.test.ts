@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
 import { type CommandLine, createTempFolder } from "@protoport/testing/process";
-import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+// oxfmt-ignore
+import { DeleteTally, runSql, startDeleteLoad, startPgbouncer, startPostgresOfFile
+} from "../../support/plants/index.ts";
 import {
   importInto,
   interruptMove,
@@ -12,9 +14,6 @@ import {
   plantsOf,
   reopen,
 } from "../../support/plants/moved-stores.ts";
-import { startPgbouncer } from "../../support/plants/pgbouncer.ts";
-import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
-import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { tokens } from "../../support/server/plant-server.ts";
 

@@ -3,26 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
-import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
-import {
-  leaveOnConnections,
-  type Pgbouncer,
-  type PooledDatabase,
-  startPgbouncer,
-  startPooledDatabase,
-} from "../../support/plants/pgbouncer.ts";
-import { readPlants } from "../../support/plants/postgres-of-file.ts";
-import {
-  cancelWaitsForStandby,
-  type PostgresServer,
-  runSql,
-  withoutStandby,
-} from "../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { cancelWaitsForStandby, deleteCall, DeleteTally, describePlantDatabase, describePlantStore, factsOfOwnDatabase,
+  leaveOnConnections, leftOnConnections, type Pgbouncer, type PooledDatabase, type PostgresServer, readPlants, runSql,
+  startDeleteLoad, startPgbouncer, startPooledDatabase, withoutStandby } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 
 // Transaction pooling reuses a server connection for other clients, with all settings that a client

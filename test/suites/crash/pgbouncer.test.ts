@@ -3,21 +3,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { migratePlants, type OnUpkeep, openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
-import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import {
-  canKeepStatements,
-  type Pgbouncer,
-  type PooledDatabase,
-  startPgbouncer,
-  startPooledDatabase,
-} from "../../support/plants/pgbouncer.ts";
-import { readPlants } from "../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { canKeepStatements, deleteCall, DeleteTally, describePlantDatabase, describePlantStore, factsOfOwnDatabase,
+  type Pgbouncer, type PooledDatabase, type PostgresServer, readPlants, runSql, startDeleteLoad, startPgbouncer,
+  startPooledDatabase } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { testSeed } from "@protoport/testing/process";
 

@@ -4,17 +4,10 @@ import { Code } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
-import { type Cut, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+// oxfmt-ignore
+import { type Cut, deleteCall, DeleteTally, openClient, type PostgresServer, runSql, startCuttingProxy, startDeleteLoad,
+  startPostgres, startStandby } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import {
-  openClient,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  startStandby,
-} from "../../support/plants/postgres-server.ts";
 import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 

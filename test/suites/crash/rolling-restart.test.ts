@@ -2,9 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Balancer, startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { startCommandLine } from "../../support/process/command-line.ts";
+import { runCommand, startCommandLine } from "../../support/process/index.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import { runCommand } from "../../support/process/run-command.ts";
 
 const token = "token-of-the-restart-test";
 

@@ -4,8 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { startChildServer } from "../../support/process/child-server.ts";
-import { startCommandLine } from "../../support/process/command-line.ts";
+import { startChildServer, startCommandLine } from "../../support/process/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const plants = 50_000n;

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { createTempFolder, within } from "@protoport/testing/process";
-import { baseUrlOf, deletePlant, serve } from "../../support/process/serve-command.ts";
-import { runCommand } from "../../support/process/run-command.ts";
+import { baseUrlOf, deletePlant, runCommand, serve } from "../../support/process/index.ts";
 
 test("a server exits although no process reads its log", async () => {
   using folder = createTempFolder();

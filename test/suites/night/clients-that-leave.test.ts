@@ -13,8 +13,7 @@ import { type LeftRequest, openLeavingClients } from "../../support/balancers/le
 import { buildLimitMs, createTempFolder, createTestGateway, encodeEnvelope, getReadingProcedure, type HttpVersion,
   wireFormats } from "@protoport/testing";
 import { startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import { deletePlantProcedure, encodeDeletePlant } from "../../support/plants/delete-plant.ts";
-import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { deletePlantProcedure, encodeDeletePlant, runSql, startPostgres } from "../../support/plants/index.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import {
   type Prometheus,

@@ -3,16 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
 import { batchTimeoutMs } from "../../../src/stores/contract/backend.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
-import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import {
-  createPlantsFor,
-  openClient,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withoutStandby,
-} from "../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { createPlantsFor, type CuttingProxy, deleteCall, openClient, type PostgresServer, runSql, startCuttingProxy,
+  startPostgres, withoutStandby } from "../../support/plants/index.ts";
 
 const tickMs = 100;
 

@@ -6,17 +6,9 @@ import { openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { retryTransientErrors, Session } from "../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
-import { createSchemaOfVersion, laterSteps } from "../../support/plants/later-steps.ts";
-import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import {
-  openClient,
-  createPlantsFor,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-} from "../../support/plants/postgres-server.ts";
-import { refusalOf } from "../../support/plants/refusal.ts";
+// oxfmt-ignore
+import { createPlantsFor, createSchemaOfVersion, deleteCall, laterSteps, openClient, type PostgresServer, refusalOf,
+  runSql, startPostgres, startPostgresProxy } from "../../support/plants/index.ts";
 
 const timeout = 180_000;
 

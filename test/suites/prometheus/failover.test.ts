@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, runSql, startPostgres, startStandby } from "../../support/plants/postgres-server.ts";
-import { startCommandLine } from "../../support/process/command-line.ts";
-import { openShell } from "../../support/process/shell.ts";
+import { openShell, startCommandLine } from "../../support/process/index.ts";
 import { installCommands } from "./production.ts";
 
 // Runs the commands under "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary in

@@ -1,8 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { startCommandLine } from "../../support/process/command-line.ts";
-import { runCommand } from "../../support/process/run-command.ts";
+import { runCommand, startCommandLine } from "../../support/process/index.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const token = "token-of-the-schema-test";

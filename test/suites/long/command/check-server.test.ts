@@ -5,8 +5,7 @@ import { expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
 import { startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { startCommandLine } from "../../../support/process/command-line.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
+import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 
 const token = "a-token-of-the-check";
 

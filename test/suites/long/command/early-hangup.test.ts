@@ -5,8 +5,7 @@ import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descr
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder
 } from "@protoport/testing/process";
-import { startCommandLine } from "../../../support/process/command-line.ts";
-import { serve } from "../../../support/process/serve-command.ts";
+import { serve, startCommandLine } from "../../../support/process/index.ts";
 
 // Tests SIGHUP in the first second. A program sends itself the signal when it loads a certain module.
 

@@ -1,10 +1,8 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createTempFolder } from "@protoport/testing/process";
-import { openClient, runSql } from "../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../support/plants/postgres-of-file.ts";
-import { startCommandLine } from "../../../support/process/command-line.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
+import { openClient, runSql, startPostgresOfFile } from "../../../support/plants/index.ts";
+import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 
 const postgres = await startPostgresOfFile();
 

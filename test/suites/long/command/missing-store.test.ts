@@ -2,8 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
-import { startCommandLine } from "../../../support/process/command-line.ts";
-import { type Ended, runCommand } from "../../../support/process/run-command.ts";
+import { type Ended, runCommand, startCommandLine } from "../../../support/process/index.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** A file system state without a store at its path. */

@@ -7,9 +7,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder, within
 } from "@protoport/testing/process";
-import { startCommandLine } from "../../../support/process/command-line.ts";
+import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
 
 const token = "token-of-the-workers-test";
 

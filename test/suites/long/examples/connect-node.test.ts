@@ -10,8 +10,7 @@ import { type Situation, situations } from "../../../contract/situations.ts";
 import { type Address, createCertificate, type Field, fieldValue, type Http2Connection, type HttpRequest,
   type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wireFormats,
   wires } from "@protoport/testing";
-import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
+import { deletePlantRequest, openSituationStore, secretText } from "../../../support/plants/index.ts";
 import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
 const certificate = createCertificate("localhost");

@@ -3,14 +3,13 @@ import { writeFileSync } from "node:fs";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { describe, expect, test, vi } from "vitest";
 import type { StartedServer } from "../../../../src/server/index.ts";
-import { startConfigured } from "../../../support/server/start-configured.ts";
+import { bearer, startConfigured } from "../../../support/server/index.ts";
 // oxfmt-ignore
 import { createCertificate, createTempFolder, exchange, type Field, type HttpRequest, listenOnLoopback, rpcRequest,
   wireFormats, within } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { countRefTimers } from "../../../../protoport/testing/src/ref-timers.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
-import { bearer } from "../../../support/server/plant-server.ts";
 
 const token = "token-of-the-traces-test";
 const traceId = "0af7651916cd43dd8448eb211c80319c";

@@ -9,8 +9,7 @@ import {
 } from "../../../../src/stores/index.ts";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import { collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { deleteCall } from "../../../support/plants/delete-call.ts";
-import { type PostgresServer, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { deleteCall, type PostgresServer, startPostgres } from "../../../support/plants/index.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;

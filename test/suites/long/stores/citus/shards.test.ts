@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { hashOf, shardOf } from "../../../../../src/stores/citus/shards.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

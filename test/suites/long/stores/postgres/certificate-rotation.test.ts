@@ -4,9 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { type Certificate, createCertificate } from "@protoport/testing/http";
 import { createTempFolder, freePort, type TempFolder } from "@protoport/testing/process";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { configOf, deleteCall, type PostgresServer, runSql, startPostgres } from "../../../../support/plants/index.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
-import { configOf, type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
 
 // Rotates the certificates of a running PostgreSQL and its clients. Each certificate is its own authority.
 

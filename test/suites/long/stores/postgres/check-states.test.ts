@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openPlantStore, type PlantLocation } from "../../../../../src/stores/index.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { failAlways } from "../../../../support/plants/failing-attempts.ts";
-import {
-  openClient,
-  runSql,
-  startPostgres,
-  startStandby,
-  withoutStandby,
-} from "../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { deleteCall, failAlways, openClient, runSql, startPostgres, startPostgresOfFile, startStandby, withoutStandby
+} from "../../../../support/plants/index.ts";
 import { startConfigured } from "../../../../support/server/start-configured.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
 

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
-import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
+import { deleteApart, deleteCall, runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

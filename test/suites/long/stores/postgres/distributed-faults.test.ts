@@ -5,10 +5,9 @@ import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-s
 import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
 import { collect, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../../../protoport/testing/src/dice.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../../support/plants/later-steps.ts";
-import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, type PostgresProxy, type PostgresServer, runSql,
+  startPostgres, startPostgresProxy } from "../../../../support/plants/index.ts";
 
 /** A proxy in front of a PostgreSQL server that simulates the limits and errors of distributed engines. */
 interface DistributedProxy extends PostgresProxy {

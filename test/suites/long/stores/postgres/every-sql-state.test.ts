@@ -4,12 +4,9 @@ import type { Requested } from "../../../../../src/stores/contract/backend.ts";
 import type { BatchFailure } from "../../../../../src/stores/postgres/delete/batch-run.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
-import { listenersOf, plantsOf, runBatchWith } from "../../../../support/plants/run-batch.ts";
-import { errorMessage, readyForQuery } from "../../../../support/plants/server-message.ts";
-import { definedSqlStates } from "../../../../support/plants/sql-states.ts";
+// oxfmt-ignore
+import { definedSqlStates, errorMessage, listenersOf, plantsOf, type PostgresProxy, readyForQuery, runBatchWith, runSql,
+  startPostgresOfFile, startPostgresProxy } from "../../../../support/plants/index.ts";
 
 // Each PostgreSQL SQLSTATE is the error for the first two statements that delete plant 1, in a batch that also deletes
 // plant 2. Batches that may still succeed are repeated. A batch that is split has then failed for plant 1 alone.

@@ -4,12 +4,9 @@ import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
-import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
-import { runBatchWith, sentDeletion } from "../../../../support/plants/run-batch.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { deleteCall, failAttempts, openClient, runBatchWith, runSql, sentDeletion, startCuttingProxy,
+  startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -5,9 +5,7 @@ import {
   openPostgresDatabase,
 } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
+import { deleteCall, runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

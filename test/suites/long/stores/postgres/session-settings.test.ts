@@ -11,14 +11,10 @@ import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../../../support/plants/describe-plant-store.ts";
-import { cancelWaitsForStandby, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
-import { runBatchWith, type SentDeletion, sentDeletion } from "../../../../support/plants/run-batch.ts";
-import { schemaOf } from "../../../../support/plants/schema-of.ts";
-import { readPlants, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { cancelWaitsForStandby, deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDatabase, readPlants,
+  runBatchWith, runSql, schemaOf, type SentDeletion, sentDeletion, startPostgresOfFile, withoutStandby
+} from "../../../../support/plants/index.ts";
 
 // A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
 // connection. docs/reference/postgresql.md lists the settings that could affect the store's guarantees.

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { Differs } from "../../../../../protoport/testing/src/comparison.ts";
 import { compare, type Environment } from "../../server/effects/comparison.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
+import { runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 import type { ConfiguredServer } from "../../../../support/server/start-configured.ts";
 
 // A store's settings, compared as in test/suites/long/server/setting-effects.test.ts, where the store is in SQLite.

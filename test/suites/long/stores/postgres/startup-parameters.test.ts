@@ -2,11 +2,9 @@ import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { createPlantsFor, openClient, runSql } from "../../../../support/plants/postgres-server.ts";
-import { errorMessage } from "../../../../support/plants/server-message.ts";
+// oxfmt-ignore
+import { createPlantsFor, deleteCall, errorMessage, openClient, type PostgresProxy, runSql, startPostgresOfFile,
+  startPostgresProxy } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 7_000 };

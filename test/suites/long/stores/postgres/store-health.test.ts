@@ -4,13 +4,10 @@ import { singleServer } from "../../../../../src/stores/postgres/delete/single-s
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { countAttempts, failAlways, failAttempts } from "../../../../support/plants/failing-attempts.ts";
-import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { refusalOf } from "../../../../support/plants/refusal.ts";
-import { createPlantsFor, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
-import { schemaOf } from "../../../../support/plants/schema-of.ts";
-import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { countAttempts, createPlantsFor, deleteCall, failAlways, failAttempts, keepingSql, openStoreWith, refusalOf,
+  runSql, schemaOf, startPostgresOfFile, startPostgresProxy, withoutStandby
+} from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

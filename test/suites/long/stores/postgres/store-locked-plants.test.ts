@@ -3,11 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
-import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
-import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
-import { openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { countAttempts, deleteApart, deleteCall, failAttempts, openClient, openStoreWith, runSql, startPostgresOfFile,
+  startPostgresProxy } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { runSql } from "../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { deleteCall, runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -2,18 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
-import { refusalOf } from "../../../../support/plants/refusal.ts";
-import {
-  cancelWaitsForStandby,
-  configOf,
-  openClient,
-  runSql,
-  withoutStandby,
-} from "../../../../support/plants/postgres-server.ts";
-import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { cancelWaitsForStandby, configOf, deleteCall, failAttempts, keepingSql, openClient, openStoreWith, refusalOf,
+  runSql, startCuttingProxy, startPostgresOfFile, withoutStandby } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -3,7 +3,7 @@ import { checkPlantStore, openPlantStore, reopenPlants } from "../../../../../sr
 import type { MovableStore } from "../../../../../src/stores/contract/movable-store.ts";
 import { movePlants } from "../../../../../src/stores/records/move-plants.ts";
 import { createTempFolder } from "@protoport/testing/process";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { deleteCall, startPostgresOfFile } from "../../../../support/plants/index.ts";
 import {
   batchSizesOf,
   createUsedStore,
@@ -19,7 +19,6 @@ import {
   reopen,
   withMovable,
 } from "../../../../support/plants/moved-stores.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
 const folder = createTempFolder();

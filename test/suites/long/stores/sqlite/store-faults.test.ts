@@ -22,8 +22,7 @@ import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { retryIntervalMs } from "../../../../../src/stores/contract/store-health.ts";
-import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
-import { refusalOf } from "../../../../support/plants/refusal.ts";
+import { deleteApart, deleteCall, refusalOf } from "../../../../support/plants/index.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, projectFolder } from "@protoport/testing/process";
 

@@ -14,8 +14,7 @@ import {
   urlOf,
   withMovable,
 } from "../../../../../support/plants/moved-stores.ts";
-import { runSql } from "../../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+import { runSql, startPostgresOfFile } from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 const folder = createTempFolder();

@@ -5,15 +5,9 @@ import {
   openPostgresDatabase,
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { collect } from "@protoport/testing/process";
-import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
-import {
-  cancelWaitsForStandby,
-  openClient,
-  runSql,
-  withoutStandby,
-  withStrictIsolation,
-} from "../../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { cancelWaitsForStandby, openClient, runSql, startPostgresOfFile, startPostgresProxy, withoutStandby,
+  withStrictIsolation } from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -10,12 +10,9 @@ import { readServerUrl } from "../../../../../../src/stores/postgres/server/serv
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { retentionIntervalMs, type Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { collect } from "@protoport/testing/process";
-import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
-import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";
-import { deleteCall } from "../../../../../support/plants/delete-call.ts";
-import { openClient, runSql } from "../../../../../support/plants/postgres-server.ts";
-import { schemaOf } from "../../../../../support/plants/schema-of.ts";
-import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { deleteCall, openClient, runSql, schemaOf, startCuttingProxy, startHangingProxy, startPostgresOfFile
+} from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
 

@@ -7,19 +7,10 @@ import { openPostgresStore } from "../../../../../../src/stores/postgres/postgre
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
-import { deleteCall } from "../../../../../support/plants/delete-call.ts";
-import { countAttempts, failAttempts } from "../../../../../support/plants/failing-attempts.ts";
-import { openClient, runSql, withoutStandby } from "../../../../../support/plants/postgres-server.ts";
-import {
-  callersOf,
-  callerWith,
-  listenersOf,
-  plantsOf,
-  runBatchWith,
-  sentDeletion,
-} from "../../../../../support/plants/run-batch.ts";
-import { createPlantsUpTo, startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { callersOf, callerWith, countAttempts, createPlantsUpTo, deleteCall, failAttempts, listenersOf, openClient,
+  plantsOf, runBatchWith, runSql, sentDeletion, startCuttingProxy, startPostgresOfFile, withoutStandby
+} from "../../../../../support/plants/index.ts";
 
 const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";

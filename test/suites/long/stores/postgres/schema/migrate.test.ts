@@ -9,11 +9,9 @@ import { openPostgresStore } from "../../../../../../src/stores/postgres/postgre
 import { ownSchema, tablesSql } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../../../../support/plants/delete-call.ts";
-import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../../../support/plants/later-steps.ts";
-import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
-import { runSql, withStrictIsolation } from "../../../../../support/plants/postgres-server.ts";
-import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, runSql, startPostgresOfFile, startPostgresProxy,
+  withStrictIsolation } from "../../../../../support/plants/index.ts";
 
 const { version: newest } = ownSchema;
 

@@ -9,13 +9,9 @@ import { readServerUrl } from "../../../../../../src/stores/postgres/server/serv
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
 import { collect } from "@protoport/testing/process";
-import { deleteCall } from "../../../../../support/plants/delete-call.ts";
-import { factsOfOwnDatabase } from "../../../../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../../../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../../../../support/plants/describe-plant-store.ts";
-import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
-import { readPlants } from "../../../../../support/plants/postgres-of-file.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../../../../support/plants/postgres-server.ts";
+// oxfmt-ignore
+import { deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDatabase, type PostgresServer, readPlants,
+  runSql, startPostgres, startPostgresProxy } from "../../../../../support/plants/index.ts";
 import { runCommand } from "../../../../../support/process/run-command.ts";
 
 let server: PostgresServer;

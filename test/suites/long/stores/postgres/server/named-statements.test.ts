@@ -2,11 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { OnUpkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../../../../support/plants/delete-call.ts";
-import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
-import { runSql } from "../../../../../support/plants/postgres-server.ts";
-import { refusalOf } from "../../../../../support/plants/refusal.ts";
-import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+// oxfmt-ignore
+import { deleteCall, refusalOf, runSql, startPostgresOfFile, startPostgresProxy
+} from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile(["-c", "autovacuum=off"]);
 

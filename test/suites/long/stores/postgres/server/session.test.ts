@@ -10,15 +10,9 @@ import { Session } from "../../../../../../src/stores/postgres/server/session.ts
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
 import { createCertificate } from "@protoport/testing/http";
 import { createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
-import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
-import {
-  cancelWaitsForStandby,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withoutStandby,
-} from "../../../../../support/plants/postgres-server.ts";
-import { errorMessage, messageOf } from "../../../../../support/plants/server-message.ts";
+// oxfmt-ignore
+import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, runSql, startCuttingProxy, startPostgres,
+  withoutStandby } from "../../../../../support/plants/index.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
