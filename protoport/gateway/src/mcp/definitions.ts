@@ -47,13 +47,6 @@ export function createDefinitions(
   };
 }
 
-/** Returns the RPCs whose tools would have input schemas that do not list all fields, with the definition's comments. */
-export function withTruncatedInput(methods: readonly DescMethod[]): readonly DescMethod[] {
-  const comments = runSteps(commentsOf(methods.map(({ parent }) => parent)));
-  const style = { comments, useProtoFieldName: false, direction: "input" } as const;
-  return methods.filter(({ input }) => createMessageSchema(input, style).isTruncated);
-}
-
 type Documented = McpOptions & { readonly comments: Comments };
 
 function describeTool(

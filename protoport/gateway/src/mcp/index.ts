@@ -7,6 +7,5 @@
  * names the tools, and `definitions.ts` describes them with the `openapi/` schemas.
  */
 export { createMcp } from "./create-mcp.ts";
-export { withTruncatedInput } from "./definitions.ts";
 export type { McpOptions, McpStreamLimits, McpToolHints, McpToolOptions } from "./options.ts";
 export type { BodyCaller as McpCaller, ProtocolExtension } from "../protocols/index.ts";

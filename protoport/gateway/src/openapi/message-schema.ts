@@ -1,7 +1,7 @@
-import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { runSteps } from "../http/index.ts";
 import { hasObjectForm } from "../protobuf/index.ts";
-import { cleanText, type Comments } from "./comments.ts";
+import { cleanText, type Comments, commentsOf } from "./comments.ts";
 import { FieldBudget } from "./field-budget.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
@@ -60,6 +60,13 @@ export function createMessageSchema(desc: DescMessage, options: MessageSchemaOpt
     if (length <= maxSchemaLength || budget === 0) return { schema, isTruncated: total.isExceeded, fields };
     budget = Math.floor(total.usedFields * Math.min(1 / 2, maxSchemaLength / length));
   }
+}
+
+/** Returns the RPCs whose tools would have input schemas that do not list all fields, with the definition's comments. */
+export function withTruncatedInput(methods: readonly DescMethod[]): readonly DescMethod[] {
+  const comments = runSteps(commentsOf(methods.map(({ parent }) => parent)));
+  const style = { comments, useProtoFieldName: false, direction: "input" } as const;
+  return methods.filter(({ input }) => createMessageSchema(input, style).isTruncated);
 }
 
 /** Returns a schema whose fields fit in a budget. */

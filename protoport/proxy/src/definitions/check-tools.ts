@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { withTruncatedInput } from "@protoport/gateway/openapi-checks";
 import { createNameFilter, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
 
 /** The tools for AI agents that `--mcp` selects. RPCs are named `package.Service.Method`. */
@@ -16,7 +17,7 @@ export interface CheckedTools {
 /** Returns the tools for the RPCs that the selectors match. */
 export async function checkTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<CheckedTools> {
   // The MCP package is imported dynamically, as in the gateway.
-  const { createMcp, withTruncatedInput } = await import("@protoport/gateway/mcp");
+  const { createMcp } = await import("@protoport/gateway/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
   const isSelected = createNameFilter(selectors);
