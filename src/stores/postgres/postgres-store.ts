@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
 import { type Backend, type BatchResult, batchTimeoutMs, type Lanes, type Requested } from "../contract/backend.ts";
 import {
@@ -9,7 +10,7 @@ import {
   StoreOpenError,
 } from "../contract/store-options.ts";
 import { queuedStore } from "../queue/delete-queue.ts";
-import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
+import { retryIntervalMs, StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";
@@ -57,9 +58,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 class PostgresBackend implements Backend {
   readonly name: string;
   readonly health: StoreHealth = new StoreHealth({
-    findProblem: (hasCommitted, deadlineMs) => this.#findProblem(hasCommitted, deadlineMs),
+    findProblem: (hasCommitted) => this.#findProblem(hasCommitted),
     watchIntervalMs,
-    graceMs: batchTimeoutMs,
   });
   readonly #sessions: SessionPool;
   readonly #location: TableLocation;
@@ -126,16 +126,23 @@ class PostgresBackend implements Backend {
     await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
-  async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
-    return await this.#sessions.use(deadlineMs, async (session) => {
-      try {
-        const tables = await this.#location.check(session);
-        if (!hasCommitted) await tables.checkWrite(session);
-        return undefined;
-      } catch (fault) {
-        // The next check uses a new connection, perhaps to a new primary.
-        session.discard();
-        return problemOf(fault);
+  /** Repeats a check that fails for a reason that may be brief, for as long as a batch, unless the store has a problem. */
+  async #findProblem(hasCommitted: boolean): Promise<StoreProblem | undefined> {
+    const begunMs = performance.now();
+    return await this.#sessions.use(begunMs + batchTimeoutMs, async (session) => {
+      for (let isWritten = hasCommitted; ; isWritten = this.health.hasCommittedSince(begunMs)) {
+        try {
+          const tables = await this.#location.check(session);
+          if (!isWritten) await tables.checkWrite(session);
+          return undefined;
+        } catch (fault) {
+          // The next check uses a new connection, perhaps to a new primary.
+          session.discard();
+          const problem = problemOf(fault);
+          const isFinal = !problem.mayBeBrief || session.remainingMs < 2 * retryIntervalMs;
+          if (isFinal || this.health.problem !== undefined) return problem;
+        }
+        await sleep(retryIntervalMs, undefined, { ref: false });
       }
     });
   }

@@ -66,11 +66,16 @@ export function verdictOn(fault: unknown): Verdict {
   return within ?? (classes.test(code) ? "broken" : "refused");
 }
 
+/** A server's problem. It may be brief, like a failover, unless an operator must act, as on a missing privilege. */
+export interface ServerProblem extends StoreProblem {
+  readonly mayBeBrief: boolean;
+}
+
 /**
  * Returns the problem for a server or connection error. The problem is always temporary, because servers are restarted,
- * replaced and migrated while clients run. A problem for an operator, such as a missing privilege, is not brief.
+ * replaced and migrated while clients run.
  */
-export function problemOf(fault: unknown): StoreProblem {
+export function problemOf(fault: unknown): ServerProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
   return { text: faultTextOf(fault), isTemporary: true, mayBeBrief };
 }

@@ -1,12 +1,10 @@
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, test } from "vitest";
-import { StoreHealth, type StoreProblem, retryIntervalMs } from "../../../../../src/stores/contract/store-health.ts";
+import { StoreHealth, type StoreProblem } from "../../../../../src/stores/contract/store-health.ts";
 
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
 const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
-
-const away: StoreProblem = { text: "the server is away", isTemporary: true, mayBeBrief: true };
 
 // So long that the timer never fires during a test.
 const never = 2 ** 30;
@@ -16,26 +14,23 @@ const opened: StoreHealth[] = [];
 afterAll(() => opened.forEach((health) => health.report(damaged)));
 
 /** Opens health whose checks wait until the test resolves them. */
-function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
+function openHealth({ watchIntervalMs = never } = {}) {
   const checks: PromiseWithResolvers<StoreProblem | undefined>[] = [];
   const requested: (() => void)[] = [];
   const committedFlags: boolean[] = [];
-  const limitsMs: number[] = [];
-  const findProblem = (hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> => {
+  const findProblem = (hasCommitted: boolean): Promise<StoreProblem | undefined> => {
     const pendingCheck = Promise.withResolvers<StoreProblem | undefined>();
     checks.push(pendingCheck);
     committedFlags.push(hasCommitted);
-    limitsMs.push(deadlineMs);
     requested.shift()?.();
     return pendingCheck.promise;
   };
-  const health = new StoreHealth({ findProblem, watchIntervalMs, graceMs });
+  const health = new StoreHealth({ findProblem, watchIntervalMs });
   opened.push(health);
   return {
     health,
     checks,
     committedFlags,
-    limitsMs,
     nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)),
   };
 }
@@ -86,7 +81,7 @@ describe.concurrent("a store's health", () => {
     health.report(damaged);
     await expect.poll(() => timers.size).toBe(0);
     counting.disable();
-    expect(await health.check()).toBe(false);
+    await health.check();
     expect(checks).toHaveLength(0);
   });
 
@@ -104,95 +99,19 @@ describe.concurrent("a store's health", () => {
     expect(checks).toHaveLength(2);
   });
 
-  test("reports a brief problem only after the grace period", async ({ expect }) => {
-    const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1, graceMs: never });
+  test("is only checked by its timer while a problem is known", async ({ expect }) => {
+    const { health, checks, nextCheck } = openHealth();
+    health.report(full);
+    await health.check();
+    expect(checks).toHaveLength(0);
     await nextCheck();
-    const second = nextCheck();
-    checks[0]?.resolve(away);
-    await second;
-    expect(health.problem).toBeUndefined();
-    // A problem that is not brief has no grace period.
-    checks[1]?.resolve(full);
-    await expect.poll(() => health.problem).toBe(full);
-
-    const withoutGrace = openHealth({ watchIntervalMs: 1, graceMs: 0 });
-    await withoutGrace.nextCheck();
-    withoutGrace.checks[0]?.resolve(away);
-    await expect.poll(() => withoutGrace.health.problem).toBe(away);
-  });
-
-  test("is checked only by its timer during the grace period", async ({ expect }) => {
-    const { health, checks, nextCheck } = openHealth({ graceMs: never });
-    const checkFinding = async (found: StoreProblem | undefined): Promise<boolean> => {
-      const checking = health.check();
-      checks.at(-1)?.resolve(found);
-      return await checking;
-    };
-    expect(await checkFinding(away)).toBe(false);
-    // The problem is already known.
-    expect(await health.check()).toBe(false);
-    expect(checks).toHaveLength(1);
-    health.recordCommit();
-    expect(await checkFinding(undefined)).toBe(true);
-    expect(await checkFinding(away)).toBe(false);
-    const tried = nextCheck();
-    expect(checks).toHaveLength(3);
-    await tried;
-    checks[3]?.resolve(undefined);
-    await nextTurn();
-    expect(await checkFinding(undefined)).toBe(true);
-    expect(checks).toHaveLength(5);
-  });
-
-  test("reports the last problem when the grace period ends", async ({ expect }) => {
-    const graceMs = 1.5 * retryIntervalMs;
-    const { health, checks, limitsMs, nextCheck } = openHealth({ graceMs });
-    const begunMs = performance.now();
+    checks[0]?.resolve(undefined);
+    await expect.poll(() => health.problem).toBeUndefined();
+    // The same problem is detected again.
     const checking = health.check();
-    const askedMs = performance.now();
-    checks[0]?.resolve(away);
+    checks[1]?.resolve(full);
     await checking;
-    // The check is a second before the end. Timers fire in the order in which they are due, even if both are late.
-    const timeout = new Promise((resolve) => setTimeout(resolve, 0.75 * retryIntervalMs, "timed out"));
-    expect(await Promise.race([nextCheck(), timeout])).toBeUndefined();
-    expect(health.problem).toBeUndefined();
-    checks[1]?.resolve({ ...away, text: "still away" });
-    await expect.poll(() => health.problem?.text).toBe("still away");
-    // All checks have the same deadline.
-    const [first = 0, second] = limitsMs;
-    expect(first - graceMs).toBeGreaterThanOrEqual(begunMs);
-    expect(first - graceMs).toBeLessThanOrEqual(askedMs);
-    expect(second).toBe(first);
-    await nextCheck();
-    expect(limitsMs[2]).toBeGreaterThan(first + retryIntervalMs);
-    const withGrace = openHealth({ graceMs: never });
-    withGrace.health.report(full);
-    await withGrace.nextCheck();
-    withGrace.checks[0]?.resolve(away);
-    await expect.poll(() => withGrace.health.problem).toBe(away);
-  });
-
-  test("starts a new grace period when a brief problem returns after recovery", async ({ expect }) => {
-    const { health, checks, limitsMs, nextCheck } = openHealth({ graceMs: never });
-    for (const round of [0, 1]) {
-      const checking = health.check();
-      checks[2 * round]?.resolve(away);
-      await checking;
-      expect(health.problem).toBeUndefined();
-      await nextCheck();
-      checks[2 * round + 1]?.resolve(undefined);
-      await nextTurn();
-    }
-    const [first = 0, firstAgain, second = 0, secondAgain] = limitsMs;
-    expect([firstAgain, secondAgain]).toEqual([first, second]);
-    expect(second).toBeGreaterThan(first);
-    // If the same problem returns after recovery, it is detected again.
-    for (const round of [0, 1]) {
-      health.report(full);
-      await nextCheck();
-      checks[4 + round]?.resolve(undefined);
-      await expect.poll(() => health.problem).toBeUndefined();
-    }
+    expect(health.problem).toBe(full);
   });
 
   test("is checked with a write unless a deletion was committed recently", async ({ expect }) => {

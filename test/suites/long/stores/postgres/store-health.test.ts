@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
@@ -116,6 +117,34 @@ describe("a PostgreSQL store", () => {
     await results;
     for (const session of [first, second, third]) await session.close();
   });
+
+  test("stays ready while checks fail for less than ten seconds", async () => {
+    const url = await server.createPlants([1n]);
+    let [isRefusing, refusals] = [false, 0];
+    const clients = new Set<Socket>();
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      clients.add(client);
+      if (isRefusing && ++refusals > 0) client.destroy();
+      else client.pipe(upstream).pipe(client);
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    const refuse = (refuses: boolean): void => {
+      [isRefusing, refusals] = [refuses, 0];
+      if (refuses) for (const client of clients) client.destroy();
+    };
+    refuse(true);
+    // A check is repeated every second.
+    await expect.poll(() => refusals, { timeout: 20_000 }).toBe(3);
+    expect(store.problem).toBeUndefined();
+    refuse(false);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    refuse(true);
+    await expect.poll(() => store.problem, { timeout: 20_000 }).toBeDefined();
+    expect(refusals).toBeGreaterThan(3);
+    refuse(false);
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  }, 60_000);
 
   test("checks on new connections whether a server became writable", async () => {
     const url = await server.createPlants([1n]);
