@@ -177,10 +177,9 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
     what: "certificates of the database URL",
     limitBytes: maxPemBytes,
     log,
-    apply: (...texts) => {
+    apply: () => {
       try {
-        certificates.renew(texts);
-        return parsed({});
+        return parsed({ renewed: certificates.read() });
       } catch (error) {
         if (!(error instanceof StoreOpenError)) throw error;
         return withProblems(error.message);

@@ -189,7 +189,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
     ["an unknown kind of database", { DATABASE_URL: "mysql://u:pw@h/d" },
       "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:"],
     ["a PostgreSQL port that is not a number", { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
-      "DATABASE_URL must be a PostgreSQL URL (the port in the database URL must be between 1 and 65535)"],
+      "DATABASE_URL must be a PostgreSQL URL (port in the database URL must be an integer between 1 and 65535)"],
     ["two database URLs", { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
       "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
     ["a URL file without a PostgreSQL URL", { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },

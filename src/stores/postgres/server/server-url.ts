@@ -57,16 +57,36 @@ const keepAliveMs = 10_000;
 const form =
   /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@|(?![^/]*@))(?:\[([^[\]/?@]+)\]|([^[\]:/?@]*|[^[\]/?@]*,[^/?@]*))(?::(\d*))?(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
-// The accepted values, by parameter. The other parameters accept any text. Unknown parameters are refused, because
-// security may depend on them.
-const booleanWords = new Map([
-  ["channel_binding", ["disable", "prefer", "require"]],
-  ["ssl", ["true"]],
-  ["sslmode", ["disable", "prefer", "require", "verify-ca", "verify-full"]],
-  ["target_session_attrs", ["any", "read-write", "primary"]],
-]);
-const otherParameters =
-  /^(?:application_name|connect_timeout|dbname|host|options|password|port|ssl(?:cert|key|rootcert)|user)$/;
+// Whether a parameter accepts a value, and the accepted values, for an operator.
+type Rule = readonly [accepts: (value: string) => boolean, requirement: string];
+
+const anyText: Rule = [() => true, ""];
+const pemFile: Rule = [(path) => path !== "", "the path of a file in PEM"];
+const oneOf = (...words: readonly string[]): Rule => [(word) => words.includes(word), `one of ${words.join(", ")}`];
+const integerTo = (max: number): Rule => [
+  (text) => /^0*[1-9]\d{0,4}$/.test(text) && Number(text) <= max,
+  `an integer between 1 and ${max}`,
+];
+
+// The rules by parameter. Unknown parameters are refused, because security may depend on them.
+const rules: Readonly<Record<string, Rule>> = {
+  application_name: anyText,
+  channel_binding: oneOf("disable", "prefer", "require"),
+  // In seconds. A running server responds within 10 ms.
+  connect_timeout: integerTo(60),
+  dbname: anyText,
+  host: [(host) => !host.includes(","), "one address, such as the service's name, HAProxy or PgBouncer"],
+  options: anyText,
+  password: anyText,
+  port: integerTo(65_535),
+  ssl: oneOf("true"),
+  sslcert: pemFile,
+  sslkey: pemFile,
+  sslmode: oneOf("disable", "prefer", "require", "verify-ca", "verify-full"),
+  sslrootcert: pemFile,
+  target_session_attrs: oneOf("any", "read-write", "primary"),
+  user: anyText,
+};
 
 /**
  * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/reference/postgresql.md lists the
@@ -120,23 +140,21 @@ function readParameters(text: string): Parameters {
     if (parameters.has(key)) throw new StoreOpenError(`the database URL sets ${key} twice`);
     parameters.set(key, decode(part.slice(equals + 1)));
   }
-  checkParameters(parameters);
+  const unknown = [...parameters.keys()].filter((key) => !Object.hasOwn(rules, key));
+  if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   for (const [key, value = ""] of Object.entries({ user, password, host: address ?? name, port, dbname })) {
     const decoded = decode(value);
     if (!parameters.has(key)) parameters.set(key, decoded);
   }
-  return parameters;
-}
-
-function checkParameters(parameters: Parameters): void {
-  const unknown = [...parameters.keys()].filter((name) => !booleanWords.has(name) && !otherParameters.test(name));
-  if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
-  for (const [name, accepted] of booleanWords) {
-    const word = parameters.get(name);
-    if (word === undefined || accepted.includes(word)) continue;
-    const expected = accepted.length === 1 ? accepted.join() : `one of ${accepted.join(", ")}`;
-    throw new StoreOpenError(`${name} in the database URL must be ${expected}, got ${JSON.stringify(word)}`);
+  if (parameters.get("port") === "") parameters.delete("port");
+  for (const [key, value] of parameters) {
+    const [accepts, requirement] = rules[key] ?? anyText;
+    if (accepts(value)) continue;
+    // If the URL has no user, the host and port may be a part of the password.
+    const got = key === "host" || key === "port" ? "" : `, got ${JSON.stringify(value)}`;
+    throw new StoreOpenError(`${key} in the database URL must be ${requirement}${got}`);
   }
+  return parameters;
 }
 
 function decode(text: string): string {
@@ -157,40 +175,23 @@ function databaseNameOf(parameters: Parameters): string {
 }
 
 function clientOptionsOf(parameters: Parameters): Omit<ClientOptions, "ssl"> {
-  const host = parameters.get("host") || "localhost";
-  if (host.includes(",")) {
-    throw new StoreOpenError(
-      "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
-    );
-  }
-  const port = integerIn(parameters.get("port") || "5432", 65_535);
-  if (port === undefined) throw new StoreOpenError("the port in the database URL must be between 1 and 65535");
-  // A running server responds within 10 ms.
-  const timeoutS = integerIn(parameters.get("connect_timeout") ?? "5", 60);
-  if (timeoutS === undefined)
-    throw new StoreOpenError("connect_timeout in the database URL must be an integer between 1 and 60, in seconds");
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
   const channelBinding = parameters.get("channel_binding") ?? "disable";
   return {
-    host,
-    port,
+    host: parameters.get("host") || "localhost",
+    port: Number(parameters.get("port") ?? 5_432),
     // node-postgres reads the defaults from PGUSER, PGPASSWORD and PGDATABASE, as libpq does.
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
     ...(options && { options }),
     application_name: parameters.get("application_name") ?? "plantstore",
-    connectionTimeoutMillis: 1_000 * timeoutS,
+    connectionTimeoutMillis: 1_000 * Number(parameters.get("connect_timeout") ?? 5),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     enableChannelBinding: channelBinding !== "disable",
     requiresChannelBinding: channelBinding === "require",
   };
-}
-
-function integerIn(text: string, max: number): number | undefined {
-  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  return number >= 1 && number <= max ? number : undefined;
 }
 
 /**
@@ -232,32 +233,25 @@ type PemFiles = { [Option in "ca" | "cert" | "key"]?: string };
  * paths if no connection uses TLS.
  */
 function readTls(parameters: Parameters): { readonly mode: string; readonly paths: PemFiles } {
-  const [sslmode, ssl] = [parameters.get("sslmode"), parameters.get("ssl")];
+  const [sslmode, ssl, ca, cert, key] = ["sslmode", "ssl", "sslrootcert", "sslcert", "sslkey"].map((name) =>
+    parameters.get(name),
+  );
   if (ssl !== undefined && (sslmode === "disable" || sslmode === "prefer"))
     throw new StoreOpenError(`ssl=true in the database URL contradicts sslmode=${sslmode}`);
-  const paths: PemFiles = {};
-  for (const [option, name] of [
-    ["ca", "sslrootcert"] as const,
-    ["cert", "sslcert"] as const,
-    ["key", "sslkey"] as const,
-  ]) {
-    const path = parameters.get(name);
-    if (path === "") throw new StoreOpenError(`${name} in the database URL must be the path of a file in PEM, got ""`);
-    if (path !== undefined) paths[option] = path;
-  }
-  if ((paths.cert === undefined) !== (paths.key === undefined))
+  if ((cert === undefined) !== (key === undefined))
     throw new StoreOpenError("sslcert and sslkey in the database URL must be set together");
-  const trustsSystem = paths.ca === "system";
-  const byDefault = trustsSystem ? "verify-full" : Object.keys(paths).length > 0 ? "require" : "prefer";
+  const trustsSystem = ca === "system";
+  const byDefault = trustsSystem ? "verify-full" : (ca ?? cert) === undefined ? "prefer" : "require";
   const mode = sslmode ?? (ssl === undefined ? byDefault : "require");
   if (trustsSystem && mode !== "verify-full") {
     throw new StoreOpenError(
       `sslrootcert=system in the database URL requires sslmode=verify-full, got ${sslmode ?? "ssl=true"}`,
     );
   }
+  if (mode === "disable" || parameters.get("host")?.startsWith("/") === true) return { mode, paths: {} };
   // Without a file, Node.js trusts its bundled authorities. NODE_USE_SYSTEM_CA=1 adds the system's authorities.
-  if (trustsSystem) delete paths.ca;
-  return { mode, paths: mode === "disable" || parameters.get("host")?.startsWith("/") === true ? {} : paths };
+  const authorities = ca === undefined || trustsSystem ? {} : { ca };
+  return { mode, paths: { ...authorities, ...(cert !== undefined && key !== undefined && { cert, key }) } };
 }
 
 /** The TLS options for connecting to a host, in order (postgresql.org/docs/current/libpq-ssl.html, table 34.1). */
@@ -281,10 +275,10 @@ export class DatabaseCertificateFiles {
   #files: PemFiles = {};
   #pair: KeyPair | undefined;
 
-  /** @throws StoreOpenError if a file cannot be read or is invalid, or if the key does not belong to the certificate */
+  /** Reads the files, as {@link read}. */
   constructor(paths: PemFiles) {
     this.#paths = paths;
-    this.renew(this.paths.map(readDatabasePem));
+    this.read();
   }
 
   get paths(): readonly string[] {
@@ -294,7 +288,7 @@ export class DatabaseCertificateFiles {
   /** The files' current contents, or the previous contents if the current contents are unusable. */
   get current(): PemFiles {
     try {
-      this.renew(this.paths.map(readDatabasePem));
+      this.read();
     } catch (fault) {
       if (!(fault instanceof StoreOpenError)) throw fault;
     }
@@ -302,12 +296,15 @@ export class DatabaseCertificateFiles {
   }
 
   /**
-   * Replaces the contents with `texts`, in the order of `paths`.
+   * Reads the files again.
    *
-   * @throws StoreOpenError if `texts` are unusable, or would replace a valid certificate with an expired or future one
+   * @throws StoreOpenError if a file cannot be read or is invalid, if the key does not belong to the certificate, or if
+   * an expired or future certificate would replace a valid one. The previous contents are then kept
    */
-  renew(texts: readonly string[]): void {
-    const files: PemFiles = Object.fromEntries(Object.keys(this.#paths).map((name, i) => [name, texts[i]]));
+  read(): void {
+    const files: PemFiles = Object.fromEntries(
+      Object.entries(this.#paths).map(([option, path]) => [option, readDatabasePem(path)]),
+    );
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
     if (isDeepStrictEqual(files, this.#files)) return;
     const { ca, cert, key } = this.#paths;

@@ -54,12 +54,12 @@ describe("readServerUrl", () => {
       { url: "postgres://ann:1/secret@db", message: misspelt },
       ...["db:99999/p", "db:65536/p", "db:0/p", "db/p?port=abc", "db/p?port=1,2", "db/p?port=%207"].map((rest) => ({
         url: `postgres://ann:secret@${rest}`,
-        message: "the port in the database URL must be between 1 and 65535",
+        message: "port in the database URL must be an integer between 1 and 65535",
       })),
       ...["a,b/p", "a:1,b:2/p", "/p?host=a,b", "a,b/p?port=7"].map((rest) => ({
         url: `postgres://ann:secret@${rest}`,
         message:
-          "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
+          "host in the database URL must be one address, such as the service's name, HAProxy or PgBouncer",
       })),
       ...["db:1e3/p", "db:abc/p", "db:%35432/p", "db/p#", "db/p?sslmode=require#", "db/p ", "db/p?port=7\n"].map(
         (rest) => ({ url: `postgres://ann:secret@${rest}`, message: misspelt }),
@@ -79,7 +79,7 @@ describe("readServerUrl", () => {
       })),
       ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
         url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
-        message: "connect_timeout in the database URL must be an integer between 1 and 60, in seconds",
+        message: `connect_timeout in the database URL must be an integer between 1 and 60, got "${seconds}"`,
       })),
       { url: "postgres://ann:secret@db/p?channel_binding=yes",
         message: 'channel_binding in the database URL must be one of disable, prefer, require, got "yes"' },
@@ -103,7 +103,7 @@ describe("readServerUrl", () => {
           'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "allow"' },
       ...["require", "1", "on", "yes", "TRUE", "false", "prefer", "verify-full", ""].map((ssl) => ({
         url: `postgres://ann:secret@db/p?ssl=${ssl}`,
-        message: `ssl in the database URL must be true, got "${ssl}"`,
+        message: `ssl in the database URL must be one of true, got "${ssl}"`,
       })),
       ...["disable", "prefer"].map((mode) => ({
         url: `postgres://ann:secret@db/p?ssl=true&sslmode=${mode}`,
