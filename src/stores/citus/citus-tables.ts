@@ -64,7 +64,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
       return (await session.transact(begin, () => session.run(sql))).length > 0;
     },
     dropPause: 0,
-    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice, false),
+    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice),
     // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.
     checkWrite: async (session) => {
       const faults: unknown[] = [];

@@ -2,17 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs, type OnUpkeep, reportDropped } from "../../contract/store-options.ts";
 import { problemOf } from "../delete/fault-table.ts";
 import type { Dropped, StoreTables } from "../delete/store-tables.ts";
-import { sqlStateOf } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
 
 // Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to 5 MB to the WAL, which
 // does not delay a standby. Smaller slices are slower, because each slice waits for the disk.
 const maxSlice = 20_000;
-
-// Maximum number of attempts to lock a table, and the interval between attempts in milliseconds. Deletions continue
-// between attempts. If all attempts fail, the store reports the problem, and tries again at the next interval.
-const maxLockAttempts = 5;
-const lockIntervalMs = 1_000;
 
 /** Options for {@link startRetention}. */
 export interface RetentionOptions {
@@ -34,19 +28,6 @@ export interface Retention {
 export function startRetention(session: Session, options: RetentionOptions): Retention {
   const { keptMs, tablesOn, hasDeletedSince, onUpkeep } = options;
   const stopping = new AbortController();
-  const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopping.signal });
-
-  /** Drops a slice. Each wait for a lock is short, because deletions queue behind the wait, and is repeated. */
-  const dropSlice = async (fromUs: number | undefined): Promise<Dropped> => {
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await (await tablesOn(session)).dropOldRecords(session, keptMs, { max: maxSlice, fromUs });
-      } catch (fault) {
-        if (sqlStateOf(fault) !== "55P03" || attempts === maxLockAttempts) throw fault;
-      }
-      await pause(lockIntervalMs);
-    }
-  };
   const drop = async (): Promise<void> => {
     const begunMs = performance.now();
     let count = 0;
@@ -55,10 +36,12 @@ export function startRetention(session: Session, options: RetentionOptions): Ret
       // The loop ends when the session is closed, because a closed session rejects the slice.
       for (let slice: Dropped = { count: 0, isMore: true }; slice.isMore;) {
         const sliceBegunMs = performance.now();
-        slice = await dropSlice(slice.reachedTimeUs);
+        const tables = await tablesOn(session);
+        slice = await tables.dropOldRecords(session, keptMs, { max: maxSlice, fromUs: slice.reachedTimeUs });
         count += slice.count;
+        const pauseMs = (performance.now() - sliceBegunMs) * tables.dropPause;
         if (slice.isMore && hasDeletedSince?.(sliceBegunMs) === true)
-          await pause((performance.now() - sliceBegunMs) * (await tablesOn(session)).dropPause);
+          await sleep(pauseMs, undefined, { signal: stopping.signal });
       }
     } catch (fault) {
       // Only reports the error, because a problem with the server also fails the next batch.

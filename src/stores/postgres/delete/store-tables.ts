@@ -1,6 +1,5 @@
 import { type Lanes, type Requested, toStorableText } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { sqlStateOf } from "../server/connect.ts";
 import { beginSql, briefTransaction, readCommitted } from "../server/pinned-settings.ts";
 import type { TextRow, Session } from "../server/session.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
@@ -116,22 +115,13 @@ export async function probeWrite(
 }
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
-const toMicroseconds = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
 // $1 is how long records are kept. $2 is where the search starts, in µs, to skip index entries of dropped records.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
-// Skips locked records, so that concurrent processes drop different records.
-const dropUnlockedSql = ({ deletions }: StoreSchema): string => `
-  WITH old AS (
-    SELECT seq, deleted_at FROM ${deletions} WHERE ${oldSql}
-    ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
-  dropped AS (DELETE FROM ${deletions} WHERE seq = ANY(ARRAY(SELECT seq FROM old)) RETURNING 1)
-  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicroseconds("pg_catalog.max(deleted_at)")} FROM old)`;
-
 // Finds the time at which the next slice starts. Converts only one row's time, outside the subquery.
 const nextSql = ({ deletions }: StoreSchema): string => `
-  SELECT ${toMicroseconds("deleted_at")} FROM (
+  SELECT pg_catalog.floor(extract(epoch FROM deleted_at) * 1000000)::bigint FROM (
     SELECT deleted_at FROM ${deletions} WHERE ${oldSql} ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
 
 const dropUntilSql = ({ deletions }: StoreSchema): string => `
@@ -139,41 +129,26 @@ const dropUntilSql = ({ deletions }: StoreSchema): string => `
 
 // Forces the index on the time. Without statistics, for example after a restore, the planner would read all expired
 // records for each slice. Sets timeouts, because a session behind PgBouncer has no timeouts. The timeouts limit the
-// wait for a row, and release rows if a process hangs before its commit.
+// wait for a table or a row, and release rows if a process hangs before its commit.
 const orderedTransaction = `${briefTransaction}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-  SET LOCAL lock_timeout = '100ms'`;
+  SET LOCAL lock_timeout = '3s'`;
 
 /**
- * Drops a time range of the expired records. If a record stays locked, drops the others one by one. Selecting the
- * records first, and finding each record by its row, would take 1.7 times as long. Citus cannot skip locked records.
+ * Drops a time range of the expired records. Waits for records that another process is dropping. Selecting the records
+ * first, and finding each record by its row, would take 1.7 times as long.
  */
 export async function dropOldRows(
   session: Session,
   schema: StoreSchema,
   keptMs: number,
   { max, fromUs = 0 }: Slice,
-  canSkipLocked = true,
 ): Promise<Dropped> {
-  const values = [`${keptMs} milliseconds`, fromUs, max];
-  const dropUnlocked = async (): Promise<Dropped> => {
-    const [row = []] = await session.query(dropUnlockedSql(schema), values);
-    const [count = 0, reachedTimeUs = 0] = row.map(Number);
-    // If a trigger keeps a whole slice, the next slice starts later, unless all records in the slice have the same time.
-    return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
-  };
-  const dropRange = async (): Promise<Dropped> => {
-    const [[next = null] = []] = await session.query(nextSql(schema), values);
-    // If `next` is the start time, more records than fit in one slice have the same time.
-    const isSameTime = next === String(fromUs);
-    if (isSameTime && canSkipLocked) return await dropUnlocked();
-    const untilUs = next === null ? null : Number(next) + (isSameTime ? 1 : 0);
-    const count = await session.change(dropUntilSql(schema), [...values.slice(0, 2), untilUs]);
+  const values = [`${keptMs} milliseconds`, fromUs];
+  return await session.transact(orderedTransaction, async () => {
+    const [[next = null] = []] = await session.query(nextSql(schema), [...values, max]);
+    // If `next` is the start time, more records than fit in one slice have this time. They are dropped together.
+    const untilUs = next === null ? null : Number(next) + (next === String(fromUs) ? 1 : 0);
+    const count = await session.change(dropUntilSql(schema), [...values, untilUs]);
     return untilUs === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: untilUs };
-  };
-  try {
-    return await session.transact(orderedTransaction, dropRange);
-  } catch (fault) {
-    if (sqlStateOf(fault) !== "55P03" || !canSkipLocked) throw fault;
-    return await session.transact(orderedTransaction, dropUnlocked);
-  }
+  });
 }

@@ -30,20 +30,25 @@ describe("the retention job in PostgreSQL", () => {
     return url;
   }
 
-  test("drops the oldest first and skips locked records", async () => {
+  test("drops the oldest first, once no other transaction has locked them", async () => {
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
     const session = new Session(readServerUrl(url));
     const tables = singleServer(schemaOf(session));
-    const { reachedTimeUs: fromUs, ...slice } = await tables.dropOldRecords(session, 3_600_000, { max: 1_000 });
-    expect(slice).toEqual({ count: 1_000, isMore: true });
-    const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
-    expect(rows).toEqual([{ count: "500", max: "490" }]);
+    const drop = (fromUs?: number): Promise<Dropped> =>
+      tables.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
+    await expect(drop()).rejects.toMatchObject({ code: "55P03" });
+    expect(await countRecords(url)).toBe(1_500);
+    const dropping = drop();
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%deletions%'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     await other.end();
-    // The next slice continues where the last one ended. Locked records are dropped later.
-    const next = await tables.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
-    expect(next).toMatchObject({ count: 430, isMore: false });
+    const { reachedTimeUs: fromUs, ...slice } = await dropping;
+    expect(slice).toEqual({ count: 1_000, isMore: true });
+    expect(await runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "500" }]);
+    // The next slice continues where the last one ended.
+    await expect(drop(fromUs)).resolves.toMatchObject({ count: 440, isMore: false });
     await session.close();
   });
 
@@ -77,9 +82,9 @@ describe("the retention job in PostgreSQL", () => {
 
   test.each([
     // The first slice ends at that time.
-    { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
-    { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
-  ])("drops many records with the timestamp $moment in slices", async ({ moment, slices }) => {
+    { moment: "2026-01-02T03:04:05Z", slices: [0, 200, 50] },
+    { moment: "1970-01-01T00:00:00Z", slices: [200, 50] },
+  ])("drops all records with the timestamp $moment in one slice", async ({ moment, slices }) => {
     const url = await createRecords(250);
     await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
