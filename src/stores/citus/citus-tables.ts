@@ -26,7 +26,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
   const oneOfEach = new Map<number, bigint>();
   for (let id = 100_000n; id >= 0n; id--) oneOfEach.set(lane(id), id);
   return {
-    lanes: { of: lane, maxInFlight: 1, isUsed: (worker) => worker >= 0 },
+    lanes: { of: lane, maxInFlight: 1 },
     isDistributed: true,
     // A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up.
     verdictOn: (fault) => (sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault)),

@@ -44,7 +44,7 @@ export interface Backend {
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
-  /** By default, only lane 0, with one batch at a time. Lanes may change, and are unknown before the first batch. */
+  /** By default, only lane 0, with one batch at a time. Lanes are unknown before the first batch. */
   readonly lanes?: Lanes;
 }
 
@@ -56,7 +56,6 @@ export interface Lanes {
   of(id: bigint): number;
   /** Maximum number of concurrent batches per lane. */
   readonly maxInFlight: number;
-  isUsed(lane: number): boolean;
 }
 
 /** Returns a backend's name and problem. Undefined if the backend has no problem. */

@@ -264,11 +264,10 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
     },
     get waiting() {
       let [forBatch, maxForBatch, forLock] = [0, 0, 0];
-      for (const [lane, { waiting }] of queues) {
+      for (const { waiting } of queues.values()) {
         forBatch += waiting.forBatch;
         forLock += waiting.forLock;
-        // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
-        if (backend.lanes?.isUsed(lane) !== false) maxForBatch += waiting.maxForBatch;
+        maxForBatch += waiting.maxForBatch;
       }
       return { forBatch, maxForBatch: maxForBatch || (options.maxWaiting ?? maxWaitingDefault), forLock };
     },

@@ -5,7 +5,7 @@ import { deleteCall, fakeBackend } from "../../support/plants/index.ts";
 
 test("locked deletions of different lanes are in different batches", async () => {
   const batches: (readonly bigint[])[] = [];
-  const lanes = { of: Number, maxInFlight: 1, isUsed: () => true };
+  const lanes = { of: Number, maxInFlight: 1 };
   const commit: Backend["commit"] = async (batch) => {
     batches.push(batch.map(({ id }) => id));
     return { outcomes: batch.map(() => (batches.length > 2 ? "deleted" : "locked")) };

@@ -13,6 +13,6 @@ export type Commit = Backend["commit"];
 
 /** Opens a queue whose backend has one lane. */
 export function openQueueOn(commit: Commit, { maxInFlight = 1, ...options }: QueueOnOptions = {}): DeleteQueue {
-  const lanes = { of: () => 0, maxInFlight, isUsed: () => true };
+  const lanes = { of: () => 0, maxInFlight };
   return new DeleteQueue(fakeBackend(commit, { lanes }), options);
 }

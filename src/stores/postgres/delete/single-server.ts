@@ -90,7 +90,7 @@ const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_st
 const noStandby =
   "has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk";
 
-/** The only lane's number. Distributed stores never use this number, so the lane is unused after a distribution. */
+// No worker of Citus has this number.
 const onlyLane = -1;
 
 /** Returns the tables on a single server. The server may have standbys. @param isInherited - whether `plants` is */
@@ -106,7 +106,7 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
   return {
     // The store sends the next batch while one batch waits for the server's disk.
-    lanes: { of: () => onlyLane, maxInFlight: 2, isUsed: (lane) => lane === onlyLane },
+    lanes: { of: () => onlyLane, maxInFlight: 2 },
     isDistributed: false,
     verdictOn,
     deletePlants: async (session, calls, token) => {
