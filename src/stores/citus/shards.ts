@@ -18,7 +18,7 @@ const distributionSql = `
   WHERE partmethod = 'h' AND logicalrelid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))`;
 
 const shardsSql = `
-  SELECT shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
+  SELECT shardminvalue, shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
   WHERE logicalrelid = pg_catalog.to_regclass($1) ORDER BY shardmaxvalue::integer`;
 
 // The settings of a new session on each reachable worker. A worker that is down is not listed.
@@ -72,15 +72,25 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
 /**
  * Finds the shards in ascending order of their hashes. Returns `undefined` if the tables are not distributed.
  *
- * @throws StoreOpenError if a worker's commits would not be durable
+ * @throws StoreOpenError if a worker's commits would not be durable. Throws an `Error` if a shard has no worker
  */
 export async function findShards(session: Session, schema: StoreSchema): Promise<readonly Shard[] | undefined> {
   if (!(await hasCitus(session, schema)) || !(await isDistributed(session, schema))) return undefined;
   const [wrong] = await session.query(settingsSql);
   if (wrong !== undefined)
     throw new StoreOpenError(`fsync and encoding of the worker ${wrong[0]} must be on and UTF8, got ${wrong[1]}`);
-  const rows = await session.query(shardsSql, [schema.plants]);
-  return rows.map(([maxHash, worker]) => ({ maxHash: Number(maxHash), worker: Number(worker) }));
+  return toShards((await session.query(shardsSql, [schema.plants])).map((row) => row.map(Number)));
+}
+
+/** Returns the shards with these lowest and highest hashes and workers. @throws Error if a hash is in no shard */
+export function toShards(rows: readonly (readonly number[])[]): readonly Shard[] {
+  let next = -(2 ** 31);
+  const shards = rows.map(([minHash = Number.NaN, maxHash = Number.NaN, worker = Number.NaN]) => {
+    next = minHash <= next ? maxHash + 1 : Number.NaN;
+    return { maxHash, worker };
+  });
+  if (next === 2 ** 31) return shards;
+  throw new Error("a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement");
 }
 
 /** Returns the index of a plant's shard. May be wrong for seconds after a shard was split. */

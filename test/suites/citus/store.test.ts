@@ -168,8 +168,8 @@ describe("on Citus", () => {
       for (const id of oneOfEach(tables)) await store.delete(id, deleteCall()).catch(() => undefined);
       return store.waiting?.maxForBatch;
     };
-    // Two workers have twice the limit.
-    await expect.poll(roomOnceAsked).toBe(32_768);
+    // Two workers have twice the limit, in addition to the queue before the distribution.
+    await expect.poll(roomOnceAsked).toBe(49_152);
     batches = 0;
     const ofOne = ids.filter((id) => tables.lanes.of(id) === tables.lanes.of(ids[7] ?? 0n)).slice(-2);
     const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
@@ -223,6 +223,24 @@ describe("on Citus", () => {
     expect(location.tables.lanes.of(tenant)).not.toBe(location.tables.lanes.of(0n));
     const store = await openPostgresStore({ url });
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("a store whose list of shards is incomplete is not ready, and reports why", async () => {
+    const url = await createStore(ids);
+    const store = await openPostgresStore({ url });
+    await runSql(
+      url,
+      `CREATE TABLE kept AS SELECT pg_dist_placement.* FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
+       WHERE logicalrelid = 'plants'::regclass LIMIT 1;
+       DELETE FROM pg_dist_placement WHERE placementid = (SELECT placementid FROM kept)`,
+    );
+    const words = "a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement";
+    await expect.poll(() => store.problem, { timeout: 30_000 }).toContain(words);
+    await expect(checkPostgresStore(url)).rejects.toThrow(words);
+    await runSql(url, "INSERT INTO pg_dist_placement SELECT * FROM kept");
+    await expect.poll(() => store.problem).toBeUndefined();
+    for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
     await store.close();
   });
 
