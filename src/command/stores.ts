@@ -109,7 +109,15 @@ export const deletionsCommand: Command = {
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
       // The id is a string, because a large JSON number loses digits.
-      const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
+      const lines = run.map(({ plantId: id, deletedAtUs, subject, requestId, batch }) =>
+        JSON.stringify({
+          plantId: String(id),
+          deletedAt: new Date(Number(deletedAtUs / 1_000n)),
+          subject,
+          requestId,
+          batch,
+        }),
+      );
       await terminal.write(`${lines.join("\n")}\n`);
     }
     return exitCode.ok;

@@ -1,12 +1,4 @@
-import { createHash } from "node:crypto";
 import type { Deletion } from "./plant-database.ts";
-
-/** A deletion record that is moved to another store. `batch` is a number or UUID, see {@link batchNumberOf}. */
-export interface DeletionRecord extends Omit<Deletion, "deletedAt"> {
-  /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores only milliseconds. */
-  readonly deletedAtUs: bigint;
-  readonly idempotencyKey: string | undefined;
-}
 
 /** A store's row counts. */
 export interface StoreCounts {
@@ -23,6 +15,8 @@ export interface StoreCounts {
 export interface MovableStore extends AsyncDisposable {
   /** The file or server, for operators. */
   readonly name: string;
+  /** The query for {@link StoreCounts.keys}. */
+  readonly countKeysSql: string;
   /** Begins a transaction, which locks the marks. With `isSnapshot`, all its statements read the same rows. */
   begin(isSnapshot: boolean): Promise<void>;
   /** Commits the transaction durably. */
@@ -33,15 +27,13 @@ export interface MovableStore extends AsyncDisposable {
   run(sql: string, value?: string): Promise<void>;
   /** Returns the first row's columns as text. */
   get(sql: string): Promise<readonly (string | null)[]>;
-  /** Counts all rows. `plants` is the name of the table with the plants. */
-  count(plants: "plants" | "moved_plants"): Promise<StoreCounts>;
   /** Lists all ids in ascending order, in chunks with at most 10,000 ids. */
   plants(): AsyncIterable<readonly bigint[]>;
   /** Lists all deletion records, oldest first, in chunks with at most 10,000 records. */
-  records(): AsyncIterable<readonly DeletionRecord[]>;
+  records(): AsyncIterable<readonly Deletion[]>;
   insertPlants(ids: readonly bigint[]): Promise<void>;
   /** Inserts records and their idempotency keys. */
-  insertRecords(records: readonly DeletionRecord[]): Promise<void>;
+  insertRecords(records: readonly Deletion[]): Promise<void>;
 }
 
 /**
@@ -87,24 +79,4 @@ export function asideProblemOf(marks: Pick<MoveMarks, "movedTo" | "movedFrom">):
 
 function wordsAfter(count: number, mark: string | null): string {
   return mark?.split(" ").slice(count).join(" ") ?? "";
-}
-
-const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** Returns the batch UUID (RFC 9562 §5.8) of a record that is moved to PostgreSQL, the same for all records in a batch. */
-export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
-  if (uuidForm.test(batch)) return batch;
-  const bytes = digestOf(`${batch} ${deletedAtUs}`);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}
-
-/** Returns the batch number of a record that is moved to SQLite, below 2^62, so that later numbers fit in 64 bits. */
-export function batchNumberOf(batch: string): bigint {
-  return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);
-}
-
-function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -3,12 +3,15 @@ import { StoreOpenError } from "./store-options.ts";
 /** A deletion record. */
 export interface Deletion {
   readonly plantId: bigint;
-  readonly deletedAt: Date;
+  /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores only milliseconds. */
+  readonly deletedAtUs: bigint;
   /** The principal's id as text. */
   readonly subject: string;
   readonly requestId: string;
-  /** Equal for all deletions that were committed together. */
+  /** Equal for all deletions that were committed together: a number from SQLite, or a UUID from PostgreSQL. */
   readonly batch: string;
+  /** The key, if the deletion had one. {@link PlantDatabase.listDeletions} may omit it. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** A filter for deletion records. By default, all records are listed. */

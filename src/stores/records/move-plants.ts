@@ -69,7 +69,7 @@ function reserve(target: MovableStore, mark: string): Promise<string> {
     if (marks.movedFrom !== null) return marks.movedFrom;
     // Waits for other writers, so that the counts are final.
     await target.run(setAsideSql);
-    const counts = await target.count("moved_plants");
+    const counts = await countRows(target);
     if (counts.plants + counts.records > 0)
       throw moveErrorOf(target, `it has ${describe(counts)}: move to a new store; nothing was moved`);
     await target.run("UPDATE plantstore_schema SET moved_from = $1", mark);
@@ -109,7 +109,7 @@ async function copy(
     await target.insertPlants(ids);
     onProgress("plants", (plants += ids.length));
   }
-  const [expected, found] = [await source.count("moved_plants"), await target.count("moved_plants")];
+  const [expected, found] = [await countRows(source), await countRows(target)];
   // A trigger in the target may have dropped or added rows.
   if (describe(found) !== describe(expected))
     throw moveErrorOf(target, `it has ${describe(found)}, expected ${describe(expected)}; nothing was moved`);
@@ -118,6 +118,12 @@ async function copy(
   await assertMark(source, mark);
   await target.commit();
   return found;
+}
+
+async function countRows(store: MovableStore): Promise<StoreCounts> {
+  const sql = `SELECT (SELECT count(*) FROM moved_plants), (SELECT count(*) FROM deletions), (${store.countKeysSql})`;
+  const [plants = Number.NaN, records = Number.NaN, keys = Number.NaN] = (await store.get(sql)).map(Number);
+  return { plants, records, keys };
 }
 
 async function assertMark(source: MovableStore, mark: string): Promise<void> {

@@ -27,7 +27,6 @@ export function prepareDeleteBatch(
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
   const newestRecord = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
-  let batchNumber = 0n;
 
   return function deleteBatch(rows: readonly BatchRow[]): FileResult {
     let isCommitting = false;
@@ -35,9 +34,7 @@ export function prepareDeleteBatch(
       beginWrite(db, lockTimeoutMs);
       const deletedAt = Date.now();
       // Reads the last number in the transaction, because another process may have committed batches to the same file.
-      // A batch without records has a number too, so the last record's number may be lower than this thread's.
-      const lastBatch = toBigInt(newestRecord.get()?.["batch"] ?? 0n);
-      batchNumber = (lastBatch > batchNumber ? lastBatch : batchNumber) + 1n;
+      const batchNumber = toBigInt(newestRecord.get()?.["batch"] ?? 0n) + 1n;
       const outcomes = rows.map((row) => deleteOne(row, deletedAt, batchNumber));
       isCommitting = true;
       commit.run();

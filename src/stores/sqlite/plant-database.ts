@@ -2,7 +2,7 @@ import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { batchNumberOf, type DeletionRecord, type MovableStore } from "../contract/movable-store.ts";
+import type { MovableStore } from "../contract/movable-store.ts";
 import {
   type Deletion,
   type DeletionFilter,
@@ -92,30 +92,34 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
     exportPlants: async function* () {
       yield* idsIn(db, asideProblemIn(db) === undefined ? "plants" : "moved_plants");
     },
-    listDeletions: (filter = {}) => listDeletions(db, filter),
+    listDeletions: async function* (filter) {
+      yield* recordsIn(db, "deletions", filter);
+    },
     [Symbol.asyncDispose]: close,
   });
 }
 
-async function* listDeletions(
+// SQLite builds an index for the join in a temporary file. A key is valid only while its record exists.
+const keyedRecords = "deletions LEFT JOIN idempotency_keys USING (seq, deleted_at)";
+
+/** Lists records, oldest first. @param from - a table with the records, such as {@link keyedRecords} */
+function recordsIn(
   db: DatabaseSync,
-  { since, plantId }: DeletionFilter,
-): AsyncGenerator<readonly Deletion[]> {
+  from: string,
+  { since, plantId }: DeletionFilter = {},
+): Iterable<readonly Deletion[]> {
   // Reads all records even for a single plant. An index by plant would make every deletion more expensive.
   const rows = db.prepare(
-    "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
+    `SELECT * FROM ${from} WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq`,
   );
-  yield* inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), rowToDeletion);
-}
-
-function rowToDeletion(row: Record<string, SQLOutputValue>): Deletion {
-  return {
+  return inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), (row) => ({
     plantId: toBigInt(row["plant_id"]),
-    deletedAt: new Date(Number(row["deleted_at"])),
+    deletedAtUs: toBigInt(row["deleted_at"]) * 1_000n,
     subject: String(row["subject"]),
     requestId: String(row["request_id"]),
     batch: String(row["batch"]),
-  };
+    idempotencyKey: typeof row["idempotency_key"] === "string" ? row["idempotency_key"] : undefined,
+  }));
 }
 
 // Lock timeout, in milliseconds. Long, because an import is not urgent and even a busy server releases the lock often.
@@ -179,11 +183,6 @@ function followDeletions(db: DatabaseSync): () => (id: bigint) => boolean {
   return follow;
 }
 
-// SQLite builds an index for the join in a temporary file. A key is valid only while its record exists.
-const recordsSql = `
-  SELECT plant_id, deleted_at, subject, request_id, batch, idempotency_key
-  FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY deletions.seq`;
-
 /** Opens a store's file as the source or target of a move. @throws StoreOpenError if the file cannot be opened */
 export async function openMovableSqlite(file: string): Promise<MovableStore> {
   const { db, close } = openClaimed(file);
@@ -201,22 +200,15 @@ export async function openMovableSqlite(file: string): Promise<MovableStore> {
   const valuesOf = (sql: string): SQLOutputValue[] => Object.values(db.prepare(sql).get() ?? {});
   return {
     name,
+    countKeysSql: "SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)",
     // A write transaction reads one snapshot.
     begin: () => run(() => beginWrite(db)),
     commit: () => run(() => db.exec("COMMIT")),
     rollBack: () => run(() => (db.isTransaction ? db.exec("ROLLBACK") : undefined)),
     run: (sql, value) => run(() => void db.prepare(sql).run(value === undefined ? {} : { $1: value })),
     get: (sql) => run(() => valuesOf(sql).map((value) => (value === null ? null : String(value)))),
-    count: (table) =>
-      run(() => {
-        const [plants = Number.NaN, records = Number.NaN, keys = Number.NaN] = valuesOf(
-          `SELECT (SELECT count(*) FROM ${table}), (SELECT count(*) FROM deletions) AS records,
-             (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`,
-        ).map(Number);
-        return { plants, records, keys };
-      }),
     plants: () => rethrowing(fail, idsIn(db, "moved_plants")),
-    records: () => rethrowing(fail, inChunks(db.prepare(recordsSql).iterate(), toRecord)),
+    records: () => rethrowing(fail, recordsIn(db, keyedRecords)),
     insertPlants: (ids) =>
       run(() => {
         const insert = db.prepare("INSERT INTO moved_plants (id) VALUES (?)");
@@ -227,8 +219,13 @@ export async function openMovableSqlite(file: string): Promise<MovableStore> {
   };
 }
 
+/** Returns a batch's number. From a UUID, keeps the low bits, so that later numbers still fit in 64 bits. */
+function batchNumberOf(batch: string): bigint {
+  return batch.includes("-") ? BigInt.asUintN(62, BigInt(`0x${batch.replaceAll("-", "")}`)) : BigInt(batch);
+}
+
 /** Prepares a function that inserts a record and its key. */
-function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => void {
+function prepareInsertRecord(db: DatabaseSync): (record: Deletion) => void {
   const insert = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
@@ -238,15 +235,5 @@ function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => void
     const deletedAtMs = deletedAtUs / 1_000n;
     insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch));
     if (idempotencyKey !== undefined) insertKey.run(idempotencyKey, deletedAtMs);
-  };
-}
-
-function toRecord(row: Record<string, SQLOutputValue>): DeletionRecord {
-  const { deletedAt: _, ...record } = rowToDeletion(row);
-  const key = row["idempotency_key"];
-  return {
-    ...record,
-    deletedAtUs: toBigInt(row["deleted_at"]) * 1_000n,
-    idempotencyKey: typeof key === "string" ? key : undefined,
   };
 }

@@ -181,10 +181,16 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await opened.store.delete(1n, deleteCall({ subject: "bob\0'\"{},\\", requestId: "r-3" }));
       const listed = (await collect(opened.database.listDeletions())).flat();
       expect(listed).toEqual([
-        { plantId: int64Min, deletedAt: expect.any(Date), subject: "ann", requestId: "r-1", batch: expect.any(String) },
+        {
+          plantId: int64Min,
+          deletedAtUs: expect.any(BigInt),
+          subject: "ann",
+          requestId: "r-1",
+          batch: expect.any(String),
+        },
         {
           plantId: 1n,
-          deletedAt: expect.any(Date),
+          deletedAtUs: expect.any(BigInt),
           // PostgreSQL cannot store U+0000, so no store keeps it.
           subject: "bob\uFFFD'\"{},\\",
           requestId: "r-3",
@@ -192,9 +198,9 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         },
       ]);
       expect(listed[0]?.batch).not.toEqual(listed[1]?.batch);
-      for (const { deletedAt } of listed) {
+      for (const { deletedAtUs } of listed) {
         // A database server has a separate clock.
-        expect(Math.abs(deletedAt.getTime() - before)).toBeLessThan(60_000);
+        expect(Math.abs(Number(deletedAtUs) / 1_000 - before)).toBeLessThan(60_000);
       }
     });
 
@@ -272,13 +278,14 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await importInto(opened.database, [[1n, 2n]]);
       await opened.store.delete(1n, deleteCall());
       const [first] = (await collect(opened.database.listDeletions())).flat();
-      const afterFirst = new Date(Number(first?.deletedAt) + 1);
+      const firstMs = Math.floor(Number(first?.deletedAtUs) / 1_000);
+      const afterFirst = new Date(firstMs + 1);
       while (Date.now() <= afterFirst.getTime()) await new Promise(setImmediate);
       await opened.store.delete(2n, deleteCall());
       const listed = (await collect(opened.database.listDeletions({ since: afterFirst }))).flat();
       expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
       // The time that a record is listed with is not before the record.
-      const both = (await collect(opened.database.listDeletions({ since: first?.deletedAt }))).flat();
+      const both = (await collect(opened.database.listDeletions({ since: new Date(firstMs) }))).flat();
       expect(both.map(({ plantId }) => plantId)).toEqual([1n, 2n]);
     });
   });

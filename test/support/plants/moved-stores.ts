@@ -124,9 +124,9 @@ export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
 export async function recordsOf(location: PlantLocation): Promise<object[]> {
   await using database = await openPlantDatabase(location);
   const records = (await collect(database.listDeletions())).flat();
-  return records.map(({ plantId, deletedAt, subject, requestId }) => ({
+  return records.map(({ plantId, deletedAtUs, subject, requestId }) => ({
     plantId,
-    deletedAtMs: Math.floor(Number(deletedAt)),
+    deletedAtMs: Number(deletedAtUs / 1_000n),
     subject,
     requestId,
   }));

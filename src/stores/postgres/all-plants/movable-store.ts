@@ -1,16 +1,16 @@
-import { type DeletionRecord, type MovableStore, batchUuidOf } from "../../contract/movable-store.ts";
+import type { MovableStore } from "../../contract/movable-store.ts";
 import { StoreOpenError } from "../../contract/store-options.ts";
-import { rethrowing } from "../../contract/plant-database.ts";
+import { type Deletion, rethrowing } from "../../contract/plant-database.ts";
 import { cannotUse } from "../delete/fault-table.ts";
 import { toArrayLiteral } from "../delete/store-tables.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
-import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
+import { searchPathSql } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { retryTransientErrors, type TextRow, Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
-import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
+import { deletionsSql, fetchChunks, toDeletion, unlimitedTimeouts } from "./plant-database.ts";
 
 /**
  * Opens a store in PostgreSQL as the source or target of a move.
@@ -37,16 +37,6 @@ export async function openMovablePostgres(url: string, isTarget: boolean): Promi
     await session.close();
     return fail(fault);
   });
-  return movableStore(session, schema, server.name, fail);
-}
-
-/** Returns the store. Closing the session rolls the transaction back. */
-function movableStore(
-  session: Session,
-  schema: StoreSchema,
-  name: string,
-  fail: (fault: unknown) => never,
-): MovableStore {
   const query = (sql: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> =>
     session.query(sql, values).catch(fail);
   // The table lock has a timeout of 5 s. While waiting for running transactions, the lock blocks deletions.
@@ -54,26 +44,20 @@ function movableStore(
     SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
     SELECT FROM ${schema.versionTable} FOR UPDATE`;
   return {
-    name,
+    name: server.name,
+    countKeysSql: "SELECT count(idempotency_key) FROM deletions",
     begin: (isSnapshot) =>
       session.begin(`${isSnapshot ? "ISOLATION LEVEL REPEATABLE READ" : readCommitted}; ${settings}`).catch(fail),
     commit: () => session.commit().catch(fail),
     rollBack: () => session.rollBack().catch(() => session.discard()),
     run: async (sql, value) => void (await query(sql, value === undefined ? [] : [value])),
     get: async (sql) => (await query(sql))[0] ?? [],
-    count: async (table) => {
-      const [row = []] = await query(
-        `SELECT (SELECT count(*) FROM ${table}), count(*), count(idempotency_key) FROM deletions`,
-      );
-      const [plants = Number.NaN, records = Number.NaN, keys = Number.NaN] = row.map(Number);
-      return { plants, records, keys };
-    },
     plants: () =>
       rethrowing(
         fail,
         fetchChunks(session, "SELECT id FROM moved_plants ORDER BY id", ([id]) => BigInt(id ?? "")),
       ),
-    records: () => rethrowing(fail, fetchChunks(session, recordsSql, toRecord)),
+    records: () => rethrowing(fail, fetchChunks(session, deletionsSql(schema), toDeletion)),
     insertPlants: async (ids) => {
       await query("INSERT INTO moved_plants SELECT pg_catalog.unnest($1::bigint[])", [toArrayLiteral(ids)]);
     },
@@ -81,13 +65,10 @@ function movableStore(
       const columns = recordColumns.map((toText) => toArrayLiteral(records.map(toText)));
       await query(insertSql, columns);
     },
+    // Rolls the transaction back.
     [Symbol.asyncDispose]: () => session.close(),
   };
 }
-
-const recordsSql = `
-  SELECT plant_id, (extract(epoch FROM deleted_at) * 1000000)::bigint, subject, request_id, batch, idempotency_key
-  FROM deletions ORDER BY deleted_at, seq`;
 
 const insertSql = `
   INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
@@ -97,23 +78,13 @@ const insertSql = `
     AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
   ORDER BY place`;
 
-const recordColumns: readonly ((record: DeletionRecord) => string | bigint)[] = [
+const recordColumns: readonly ((record: Deletion) => string | bigint)[] = [
   ({ plantId }) => plantId,
   ({ deletedAtUs }) => deletedAtUs,
   ({ subject }) => subject,
   ({ requestId }) => requestId,
   // An empty text means that the record has no key.
   ({ idempotencyKey }) => idempotencyKey ?? "",
-  ({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs),
+  // A number from SQLite becomes the low bits of a UUID.
+  ({ batch }) => (batch.includes("-") ? batch : BigInt(batch).toString(16).padStart(32, "0")),
 ];
-
-function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: TextRow): DeletionRecord {
-  return {
-    plantId: BigInt(plantId ?? ""),
-    deletedAtUs: BigInt(deletedAtUs ?? ""),
-    subject: subject ?? "",
-    requestId: requestId ?? "",
-    batch: batch ?? "",
-    idempotencyKey: idempotencyKey ?? undefined,
-  };
-}

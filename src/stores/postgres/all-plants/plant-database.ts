@@ -195,22 +195,26 @@ export async function addPlants(
   });
 }
 
-// A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text
-// before year 1 or after year 9999. No record is older than 1970.
-function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFilter): string {
+/**
+ * Returns the query for deletion records, oldest first. A cursor's query cannot have parameters. The time is a number,
+ * because PostgreSQL does not accept a Date's text before year 1 or after year 9999. No record is older than 1970.
+ */
+export function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFilter = {}): string {
   const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
-  return `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
+  return `SELECT plant_id, (extract(epoch FROM deleted_at) * 1000000)::bigint, subject, request_id, batch, idempotency_key
     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceSeconds}) ${plantCondition} ORDER BY deleted_at, seq`;
 }
 
-function toDeletion([id, deletedAtMs, subject, requestId, batch]: TextRow): Deletion {
+/** Returns the record in a row of {@link deletionsSql}. */
+export function toDeletion([id, deletedAtUs, subject, requestId, batch, idempotencyKey]: TextRow): Deletion {
   return {
     plantId: BigInt(id ?? ""),
-    deletedAt: new Date(Number(deletedAtMs)),
+    deletedAtUs: BigInt(deletedAtUs ?? ""),
     subject: subject ?? "",
     requestId: requestId ?? "",
     batch: batch ?? "",
+    idempotencyKey: idempotencyKey ?? undefined,
   };
 }
 
