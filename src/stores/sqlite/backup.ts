@@ -6,13 +6,12 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-options.ts";
 import { openDatabase, readDatabaseFile, readOnlyUrl } from "./database.ts";
@@ -124,30 +123,11 @@ function lockExclusively(path: string): DatabaseSync | undefined {
   }
 }
 
-const copyNames = /\.[0-9a-f]{16}\.unfinished(?:-journal)?$/;
-
-/** Time without a write after which a copy counts as abandoned, in milliseconds: one day. */
-const abandonedMs = 24 * 3_600_000;
-
 /**
  * Returns a new path for an unfinished copy of `path`, in the same folder. The caller renames the finished copy to
- * `path`. Disposing removes a copy that was not renamed. Also removes the copies that killed processes have left.
+ * `path`. Disposing removes a copy that was not renamed.
  */
 function openUnfinishedCopy(path: string): Disposable & { readonly path: string } {
-  const folder = dirname(path);
-  for (const name of attempt(() => readdirSync(folder)) ?? []) {
-    const old = join(folder, name);
-    if (copyNames.test(name)) attempt(() => Date.now() - statSync(old).mtimeMs > abandonedMs && rmSync(old));
-  }
   const copy = `${path}.${randomBytes(8).toString("hex")}.unfinished`;
   return { path: copy, [Symbol.dispose]: () => rmSync(copy, { force: true }) };
-}
-
-/** Ignores an error: a new copy may be possible even if the folder cannot be listed, or an old copy not be removed. */
-function attempt<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
 }

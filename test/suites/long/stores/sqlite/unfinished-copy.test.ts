@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
@@ -44,34 +44,11 @@ function runElsewhere(program: string): { signal: string | null; status: number 
   return { signal, status, stderr };
 }
 
-/** Runs a command in another process that kills itself just before the first step that starts with `step`. */
-function runKilledAt(step: string, code: string): void {
-  const kill = `if (step.startsWith("${step}")) process.kill(process.pid, "SIGKILL");`;
-  const result = runElsewhere(`recordFileSteps((step) => { ${kill} }); ${code};`);
-  expect(result).toEqual({ signal: "SIGKILL", status: null, stderr: "" });
-}
-
 function unfinishedIn(folder: TempFolder): string[] {
   return readdirSync(folder.path).filter((name) => name.includes(".unfinished"));
 }
 
 describe("an unfinished copy", () => {
-  test.each(pairs)("left by a killed $first.name is removed when $next.name runs a day later", ({ first, next }) => {
-    using folder = createTempFolder();
-    const source = createPlants(folder);
-    runKilledAt("sync killed.db.", first.code(source, folder.file("killed.db")));
-    // A process that is killed while SQLite writes the copy also leaves a journal.
-    writeFileSync(folder.file("other.db.0123456789abcdef.unfinished-journal"), "");
-    const [left, dayAgo] = [unfinishedIn(folder), new Date(Date.now() - 25 * 3_600_000)];
-    expect(left).toHaveLength(2);
-    next.run(source, folder.file("next1.db"));
-    expect(unfinishedIn(folder)).toEqual(left);
-    for (const name of left) utimesSync(folder.file(name), dayAgo, dayAgo);
-    next.run(source, folder.file("next2.db"));
-    expect(unfinishedIn(folder)).toEqual([]);
-    expect(plantsIn(folder.file("next2.db"))).toEqual([1n, 2n, 3n]);
-  });
-
   test.each(pairs)("from a running $first.name is kept when $next.name runs", ({ first, next }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
@@ -89,29 +66,5 @@ describe("an unfinished copy", () => {
     expect(kept).toHaveLength(1);
     expect(unfinishedIn(folder)).toEqual([]);
     for (const name of ["running.db", "next.db"]) expect(plantsIn(folder.file(name))).toEqual([1n, 2n, 3n]);
-  });
-
-  test.each(commands)("is removed by $name even if another one cannot be removed", ({ run }) => {
-    using folder = createTempFolder();
-    const source = createPlants(folder);
-    const [kept, removed] = ["a.db.0123456789abcdef.unfinished", "b.db.0123456789abcdef.unfinished"];
-    // A file that even root cannot remove.
-    mkdirSync(folder.file(kept));
-    writeFileSync(folder.file(removed), "");
-    for (const name of [kept, removed]) utimesSync(folder.file(name), 0, 0);
-    run(source, folder.file("copy.db"));
-    expect(unfinishedIn(folder)).toEqual([kept]);
-  });
-
-  test("is kept if its name has another pattern", () => {
-    using folder = createTempFolder();
-    const source = createPlants(folder);
-    const others = ["a.db.unfinished", "b.db.12.unfinished"];
-    for (const name of others) {
-      writeFileSync(folder.file(name), "");
-      utimesSync(folder.file(name), 0, 0);
-    }
-    backUp(source, folder.file("copy.db"));
-    expect(unfinishedIn(folder)).toEqual(others);
   });
 });
