@@ -28,6 +28,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
   return {
     lanes: { of: lane, maxInFlight: 1 },
     isDistributed: true,
+    plants,
     // A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up.
     verdictOn: (fault) => (sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault)),
     deletePlants: (session, calls, token) =>
@@ -59,10 +60,6 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
         await session.run(`SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`);
         return [...existing, ...records];
       }),
-    isFree: async (session, id) => {
-      const sql = `SELECT id FROM ${plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
-      return (await session.transact(begin, () => session.run(sql))).length > 0;
-    },
     dropPause: 0,
     dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice),
     // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.

@@ -82,7 +82,7 @@ test("a store reports a problem when its connection breaks during a split", asyn
   let isBroken = false;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {
-      isBroken ||= data.includes("WHERE id = $1::bigint");
+      isBroken ||= data.includes("WHERE id = 1 FOR UPDATE");
       if (isBroken) client.destroy();
       else upstream.write(data);
     });

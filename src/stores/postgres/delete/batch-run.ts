@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BatchResult, Outcome, Requested } from "../../contract/backend.ts";
+import { briefTransaction } from "../server/pinned-settings.ts";
 import { backoffMs, type Session } from "../server/session.ts";
 import { concernsPlants, type Verdict } from "./fault-table.ts";
 import { type Deleted, type StoreTables, toArrayLiteral } from "./store-tables.ts";
@@ -103,9 +104,7 @@ export class BatchRun {
       // A lost attempt that still runs has locked the plant, and may delete it although this one was refused.
       const isRefused = refusal !== undefined && refusal.verdict !== "locked";
       const kept =
-        deleted?.isKept === true || (isRefused && (await tables.isFree(session, only?.id ?? 0n)))
-          ? only?.id
-          : undefined;
+        deleted?.isKept === true || (isRefused && (await this.#isFree(only?.id ?? 0n))) ? only?.id : undefined;
       const whyOf = await this.#findWhy(left);
       for (const one of left) {
         const why = whyOf(one);
@@ -120,6 +119,12 @@ export class BatchRun {
       const verdict = tables.verdictOn(fault);
       return { fault, verdict: concernsPlants.has(verdict) ? "retry" : verdict };
     }
+  }
+
+  /** Returns whether a plant exists, and no other transaction has locked it. */
+  async #isFree(id: bigint): Promise<boolean> {
+    const sql = `SELECT id FROM ${this.#tables.plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
+    return (await this.#session.transact(briefTransaction, () => this.#session.run(sql))).length > 0;
   }
 
   /** Returns a function that returns a deletion's outcome. */

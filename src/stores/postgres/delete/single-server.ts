@@ -100,7 +100,6 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     [false, true].map((hasKeys) => deleteSql(schema, isLone, hasKeys, isInherited)),
   );
   const why = whySql(schema);
-  const isFreeSql = `SELECT id FROM ${schema.plants} WHERE id = $1::bigint AND ${pinsOf(schema)} FOR UPDATE SKIP LOCKED`;
   const probeSql = `
     INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch)
     VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
@@ -108,6 +107,7 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     // The store sends the next batch while one batch waits for the server's disk.
     lanes: { of: () => onlyLane, maxInFlight: 2 },
     isDistributed: false,
+    plants: schema.plants,
     verdictOn,
     deletePlants: async (session, calls, token) => {
       const hasKeys = calls.some(({ call }) => call.idempotencyKey !== undefined);
@@ -119,7 +119,6 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     },
     findWhy: async (session, calls, tokens) =>
       (await session.query(why, [idsOf(calls), keysOf(calls), tokens])).filter(([id]) => id !== null),
-    isFree: async (session, id) => (await session.query(isFreeSql, [id])).length > 0,
     // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.
     // Factor 8 would lower the deletion rate by 20 %, and no pause by 25 to 50 %.
     dropPause: 12,

@@ -27,8 +27,8 @@ export interface StoreTables {
    * calls, or with a token. If a plant is missing, its last record is visible, too.
    */
   findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly TextRow[]>;
-  /** Returns whether a plant exists, and no other transaction has locked it. */
-  isFree(session: Session, id: bigint): Promise<boolean>;
+  /** The name of the table with the plants. */
+  readonly plants: string;
   /** The pause after dropping a slice of records during deletions, as a multiple of the slice's duration. */
   readonly dropPause: number;
   /** Drops a slice of records older than `keptMs`, oldest first, in one transaction. */

@@ -291,14 +291,6 @@ describe("with settings from another pooler client", () => {
       await session.close();
     });
 
-    test("a lock on a plant is found with the URL's role", async () => {
-      const { url, role } = await createHidden();
-      const session = new Session(readServerUrl(url));
-      await session.run(`SET ROLE ${role}_other`);
-      await expect(singleServer(schemaOf(session)).isFree(session, 1n)).resolves.toBe(true);
-      await session.close();
-    });
-
     test("a deletion uses the role that ALTER ROLE sets for the user", async () => {
       const { url, role } = await createHidden("other");
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
