@@ -40,15 +40,12 @@ export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Prom
   let to = from;
   for (let attempts = 0; to.version < schemaAfter(steps).version;) {
     const { version } = to;
-    const running = retryTransientErrors(session, () => runStep(migrating, version));
-    const failure = await running.then(
-      () => undefined,
-      (fault: unknown) => ({ fault }),
-    );
+    const step = retryTransientErrors(session, () => runStep(migrating, version));
+    const fault = await step.catch((error: unknown) => error);
     to = await readVersion();
     // Ignores the error if the version has changed. Another process has run the step, or the step was committed.
-    if (failure === undefined || to.version !== version) continue;
-    if (sqlStateOf(failure.fault) !== "55P03") throw failure.fault;
+    if (fault === undefined || to.version !== version) continue;
+    if (sqlStateOf(fault) !== "55P03") throw fault;
     if (attempts++ % attemptsPerReport === 0)
       onWaiting?.(`a transaction that uses the table ${steps[version - 1]?.table ?? schema.versionTable}`);
     await sleep(lockRetryIntervalMs);
