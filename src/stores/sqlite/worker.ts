@@ -35,23 +35,15 @@ const pauseFactor = 4;
 
 parent.once("message", (options: DatabaseOptions) => {
   try {
-    const { serve, problem } = open(options);
-    parent.on("message", (request: StorageRequest) => postToParent(serve(request)));
-    postToParent({ outcomes: [], problem });
+    serve(options);
   } catch (fault) {
     postToParent({ outcomes: [], refusal: fault instanceof Error ? fault.message : String(fault) });
     parent.close();
   }
 });
 
-/** An open file, and why it cannot be written, if it cannot. */
-interface OpenFile {
-  readonly serve: (request: StorageRequest) => StorageReply;
-  readonly problem: StoreProblem | undefined;
-}
-
-/** Opens the file, and returns a function that handles the requests. */
-function open(options: DatabaseOptions): OpenFile {
+/** Opens the file, and replies to this and all later requests. @throws StoreOpenError if the file cannot be opened */
+function serve(options: DatabaseOptions): void {
   const { file, lockTimeoutMs, deletionsKeptMs = deletionsKeptMsDefault } = options;
   const begunMs = performance.now();
   const db = openDatabase(
@@ -94,13 +86,11 @@ function open(options: DatabaseOptions): OpenFile {
     throw new StoreOpenError(`cannot open ${file}: ${problem.text}`);
   }
   dropSlice();
-  const serve = (request: StorageRequest): StorageReply => {
-    if (Array.isArray(request)) return deleteBatch(request);
-    if (request === "check") return check();
-    if (request === "close") return close();
-    throw new Error("the file is already open");
-  };
-  return { serve, problem };
+  parent?.on("message", (request: Exclude<StorageRequest, DatabaseOptions>) => {
+    if (typeof request === "object") postToParent(deleteBatch(request));
+    else postToParent(request === "check" ? check() : close());
+  });
+  postToParent({ outcomes: [], problem });
 }
 
 /** Checks at the start whether the log can grow. Does not wait for another process's lock, as later checks do. */

@@ -53,7 +53,7 @@ describe("an SQLite store", () => {
       errorCode: "ERR_OUTCOME_UNKNOWN",
       rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",
     });
-    expect(store.problem).toMatch(/plants\.db: the storage thread failed: Error: the file is already open/);
+    expect(store.problem).toMatch(/plants\.db: the storage thread failed: TypeError: rows\.map is not a function/);
     await store.close();
     expect(plantsIn(file)).toHaveLength(9);
   });
