@@ -35,8 +35,8 @@ const overriddenVariables: readonly string[] = Object.values(settings)
   .map(({ variable }) => variable)
   .filter((variable) => !allowedVariables.has(variable));
 
-/** A prepared demo. Dispose of the demo with `using`. */
-interface Demo extends Disposable {
+/** A prepared demo. */
+interface Demo {
   readonly token: string;
   /** The environment for `serve`. The settings are similar to a production server's settings. */
   readonly environment: Record<string, string | undefined>;
@@ -47,17 +47,15 @@ interface Demo extends Disposable {
 /**
  * Prepares the demo's folder, and the environment for `serve`.
  *
- * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
+ * @throws Error when the folder or the token file cannot be read or written
  */
 export async function prepareDemo(environment: Readonly<Record<string, string | undefined>>): Promise<Demo> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const lock = await lockFolder();
   const token = readToken() ?? (await createToken());
   const setVariables = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
   // Keeps unknown variables, so that `serve` refuses a misspelt setting.
   const keptVariables = setVariables.filter(([name]) => !overriddenVariables.includes(name));
   return {
-    [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
     ignored: overriddenVariables.filter((name) => setVariables.some(([variable]) => variable === name)),
     environment: {
@@ -74,24 +72,6 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
     },
   };
 }
-
-// Uses an SQLite lock, because the system releases the lock even if the process is killed.
-async function lockFolder(): Promise<Disposable> {
-  const { DatabaseSync } = await import("node:sqlite");
-  const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-    return lock;
-  } catch (reason) {
-    if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
-    throw new Error(`another demo is using ${folder}/; stop it, or run this one in another directory`, {
-      cause: reason,
-    });
-  }
-}
-
-/** SQLITE_BUSY (sqlite.org/rescode.html). Another connection has the lock. */
-const sqliteBusy = 5;
 
 const tokenFile = join(folder, "token");
 

@@ -74,7 +74,7 @@ function printConfiguration(flags: ParsedFlags, terminal: PlantTerminal): number
 async function serveDemo(flags: ParsedFlags, terminal: PlantTerminal): Promise<number> {
   const otherFlags = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (otherFlags.length > 0) throw new UsageError(`--demo cannot be combined with --${otherFlags.join(", --")}`);
-  using demo = await prepareDemo(terminal.environment);
+  const demo = await prepareDemo(terminal.environment);
   const configuration = readConfiguration(sourcesOf(flags, demo.environment));
   if (socketPathOf(configuration.host) !== undefined)
     throw new UsageError("--demo requires a TCP port; HOST must not be a Unix socket");

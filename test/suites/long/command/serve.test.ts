@@ -263,13 +263,10 @@ describe("a demo", () => {
     expect(status).toBe(200);
   });
 
-  test("prevents a second demo in its folder, and continues", async () => {
-    const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 1,
-      err: ["plantstore: another demo is using .plantstore/; stop it, or run this one in another directory"],
-    });
-    expect(await deletePlant(demo.baseUrl, 999, demo.token)).toBe(204);
+  test("shares its plants and token with a second demo in its folder", async () => {
+    await using second = await startDemo(folder);
+    expect(await deletePlant(second.baseUrl, 999, demo.token)).toBe(204);
+    expect(await deletePlant(demo.baseUrl, 999, second.token)).toBe(400);
   });
 
   test("stores its token in a file that only its owner can read", () => {
