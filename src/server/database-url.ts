@@ -28,23 +28,15 @@ interface UrlForm<Location> {
   readonly pattern: RegExp;
   /** Reads a URL that {@link pattern} matches. Returns `undefined` for a URL with another syntax. */
   read(text: string): ParseResult<Location> | undefined;
-  /** Returns a valid URL without its secrets. */
-  show(text: string): string;
-  /** Watches the files on which a URL depends. */
-  watch(location: Location, log: Log): Promise<WatchedDatabase>;
+  /** Returns a valid URL without its secrets. By default, a URL has no secrets. */
+  show?(text: string): string;
+  /** Watches the files on which a URL depends, if any. */
+  watch?(location: Location, log: Log): Promise<WatchedDatabase>;
 }
-
-const watchNothing = async (location: StoreLocation): Promise<WatchedDatabase> => ({ location, files: [] });
 
 const urlForms: { readonly [Kind in StoreLocation["kind"]]: UrlForm<Extract<StoreLocation, { readonly kind: Kind }>> } =
   {
-    sqlite: {
-      form: "sqlite:<file>",
-      pattern: /^sqlite:/,
-      read: readSqliteUrl,
-      show: (text) => text,
-      watch: watchNothing,
-    },
+    sqlite: { form: "sqlite:<file>", pattern: /^sqlite:/, read: readSqliteUrl },
     postgres: {
       form: "postgres://user:password@host:port/database",
       pattern: /^postgres(?:ql)?:\/\//,
@@ -52,13 +44,7 @@ const urlForms: { readonly [Kind in StoreLocation["kind"]]: UrlForm<Extract<Stor
       show: (text) => `postgres://${readServerUrl(text).name}`,
       watch: watchPostgres,
     },
-    memory: {
-      form: "memory:",
-      pattern: /^memory:$/,
-      read: () => parsed({ kind: "memory" }),
-      show: (text) => text,
-      watch: watchNothing,
-    },
+    memory: { form: "memory:", pattern: /^memory:$/, read: () => parsed({ kind: "memory" }) },
   };
 
 /**
@@ -125,7 +111,7 @@ interface WatchedDatabase {
  */
 export async function watchDatabase(location: StoreLocation, log: Log): Promise<WatchedDatabase> {
   const form: Pick<UrlForm<StoreLocation>, "watch"> = urlForms[location.kind];
-  return await form.watch(location, log);
+  return (await form.watch?.(location, log)) ?? { location, files: [] };
 }
 
 async function watchPostgres(location: PostgresLocation, log: Log): Promise<WatchedDatabase> {
@@ -220,7 +206,7 @@ function toResult<Value>(requirement: string, read: () => Value): ParseResult<Va
 
 /** Returns a valid `DATABASE_URL` without user, password and parameters. A parameter may contain the password. */
 export function showDatabaseUrl(text: string): string {
-  return urlFormOf(text)?.show(text) ?? text;
+  return urlFormOf(text)?.show?.(text) ?? text;
 }
 
 /**

@@ -35,11 +35,9 @@ const rows: Readonly<Record<string, { readonly row: string; readonly before: str
     form: "herbarium:<sheet>",
     pattern: /^herbarium:/,
     read: (text) => parsed({ kind: "herbarium", sheet: text.slice("herbarium:".length) }),
-    show: (text) => text,
-    watch: watchNothing,
   },
   `,
-    before: "memory: {\n    form:",
+    before: "memory: { form:",
   },
   [commands]: { row: 'herbarium: () => Promise.reject(new Error("no sheet")),\n  ', before: "sqlite: async () => {" },
 };
@@ -51,7 +49,7 @@ beforeAll(() => {
     index,
     read(index)
       .replace(" | PostgresLocation;", ' | PostgresLocation | { readonly kind: "herbarium"; readonly sheet: string };')
-      .replace("export { StoreOpenError }", 'import { StoreOpenError } from "./contract/store-options.ts";\n$&'),
+      .replace("import type { PlantStore }", 'import { StoreOpenError } from "./contract/store-options.ts";\n$&'),
   );
 });
 afterAll(() => copy[Symbol.dispose]());
