@@ -21,7 +21,7 @@ import { Session, SessionPool } from "./server/session.ts";
 import { TableLocation } from "./table-location.ts";
 
 /** Options for {@link openPostgresStore}. */
-export interface PostgresStoreOptions extends DurableStoreOptions {
+interface PostgresStoreOptions extends DurableStoreOptions {
   /** The database URL, `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
   /** Returns the current URL, see {@link readServerUrl}. By default, the URL does not change. */

@@ -231,7 +231,7 @@ async function* readAll<Item>(server: PostgresServer, query: string, toItem: (ro
 }
 
 /** Items that are read in chunks. */
-export type Chunks<Item> = AsyncGenerator<readonly Item[]>;
+type Chunks<Item> = AsyncGenerator<readonly Item[]>;
 
 /** Reads the rows of a query in chunks, in the session's transaction. */
 export async function* fetchChunks<Item>(

@@ -67,7 +67,7 @@ export function verdictOn(fault: unknown): Verdict {
 }
 
 /** A server's problem. It may be brief, like a failover, unless an operator must act, as on a missing privilege. */
-export interface ServerProblem extends StoreProblem {
+interface ServerProblem extends StoreProblem {
   readonly mayBeBrief: boolean;
 }
 

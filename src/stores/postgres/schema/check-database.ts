@@ -9,7 +9,7 @@ import { ownSchema, type StoreSchema } from "./store-schema.ts";
  * What a command does with a store: `migrate` its schema, `read` it, `move` rows into it, `write` plants, or `serve`
  * deletions.
  */
-export type Access = "migrate" | "read" | "move" | "write" | "serve";
+type Access = "migrate" | "read" | "move" | "write" | "serve";
 
 // Neon turns fsync off, because the disk of a Neon server is temporary. On Neon, each commit waits for a quorum of
 // safekeepers, which appear as a synchronous standby with the name "walproposer". A partition or an inheriting table may

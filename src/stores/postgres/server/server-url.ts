@@ -270,7 +270,7 @@ function tlsAttemptsOf(host: string, mode: string, files: PemFiles): readonly (f
 }
 
 /** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
-export class DatabaseCertificateFiles {
+class DatabaseCertificateFiles {
   readonly #paths: PemFiles;
   #files: PemFiles = {};
   #pair: KeyPair | undefined;
