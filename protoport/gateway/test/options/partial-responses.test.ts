@@ -2,7 +2,7 @@ import { fromJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { EchoSchema, KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { createGateway, type RestOptions } from "../../src/index.ts";
+import { createGateway } from "../../src/index.ts";
 
 // With partialResponses, requests select response fields (AIP-157).
 
@@ -136,15 +136,4 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
 test("a selection does not apply to an error response", async () => {
   const response = await send("/v1/unknown?fields=rpc");
   expect(await response.json()).toMatchObject({ error: { code: 404 } });
-});
-
-test.each<[name: string, rest: RestOptions, status: number]>([
-  ["a selection in the query is refused by default", {}, 400],
-  ["a selection in the query is accepted with partialResponses", { service: () => ({ partialResponses: true }) }, 200],
-])("%s", async (_name, rest, status) => {
-  const { fetch } = createGateway({
-    rest,
-    routes: (router) => void router.service(KitchenSink, { query: () => fromJson(EchoSchema, echo) }),
-  });
-  expect((await fetch(new Request("http://a/v1/query?fields=rpc"))).status).toBe(status);
 });
