@@ -3,37 +3,34 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
+import type { Admit } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
-import { clientPreface, createTestGateway, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes,
-  frameFlag, frameType, headerBlock, headersFrame, openFrames, startOnLoopback } from "../../../testing/src/index.ts";
+import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes,
+  frameFlag, frameType, headerBlock, headersFrame, openFrames, startGreenhouse,
+  startOnLoopback, waterBedProcedure } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 
-const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
+const header = grpcHeader(waterBedProcedure);
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("a draining server", () => {
   test("serves streams that clients open before GOAWAY arrives", async () => {
     const requested = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
-    const gateway = createTestGateway({
-      routes: (router) =>
-        router.service(OrderService, {
-          deleteOrder: () => {
-            requested.resolve();
-            return response.promise;
-          },
-        }),
+    await using greenhouse = await startGreenhouse({
+      waterBed: () => {
+        requested.resolve();
+        return response.promise;
+      },
     });
-    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-    using silent = await openFrames(address, { settled: false });
-    using busy = await openFrames(address);
+    using silent = await openFrames(greenhouse.address, { settled: false });
+    using busy = await openFrames(greenhouse.address);
     busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
     await requested.promise;
-    const drained = gateway.drain(10_000);
+    const drained = greenhouse.gateway.drain(10_000);
 
     const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
     const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
@@ -59,15 +56,11 @@ describe("a draining server", () => {
 
 test("a body that fills its flow-control window before admission is read completely", async () => {
   const gate = Promise.withResolvers<void>();
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
-    admit: () => gate.promise,
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit: () => gate.promise });
+  using connection = await openFrames(greenhouse.address);
   const windowBytes = 256 * 1024;
   // A body that begins with white space, which JSON allows.
-  const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
+  const body = Buffer.from(`{"bed":"7"}`.padStart(windowBytes + 10));
   const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
   const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
   await connection.settle(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)));
@@ -76,16 +69,12 @@ test("a body that fills its flow-control window before admission is read complet
   expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
   connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
   expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
-  await gateway.close();
 });
 
 test("a long call does not keep its message's chunk in memory", async () => {
   const response = Promise.withResolvers<object>();
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, { deleteOrder: () => response.promise }),
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  await using greenhouse = await startGreenhouse({ waterBed: () => response.promise });
+  using connection = await openFrames(greenhouse.address);
   // Bytes in an unknown field, of which protobuf-es keeps a view.
   const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
   const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
@@ -104,7 +93,6 @@ test("a long call does not keep its message's chunk in memory", async () => {
   expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
   response.resolve({});
   expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
-  await gateway.close();
 });
 
 test("a client gets no 100 Continue once its response has started", async () => {
@@ -132,31 +120,22 @@ test("a client gets no 100 Continue once its response has started", async () => 
 });
 
 test("a stream is reset when its body takes longer than requestTimeoutMs", async () => {
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
-    limits: { requestTimeoutMs: 60 },
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { requestTimeoutMs: 60 } });
+  using connection = await openFrames(greenhouse.address);
   connection.send(headersFrame(1, header), dataFrame(1, message.subarray(0, 1)));
   expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
-  await gateway.close();
 });
 
 test("a client that acknowledges no PING is disconnected after another idleTimeoutMs", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const requested = Promise.withResolvers<void>();
-  const deleteOrder = (): Promise<object> => {
+  const waterBed = (): Promise<object> => {
     requested.resolve();
     return new Promise(() => {});
   };
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, { deleteOrder }),
-    limits: { idleTimeoutMs: 1000 },
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  await using greenhouse = await startGreenhouse({ waterBed }, { limits: { idleTimeoutMs: 1000 } });
+  using connection = await openFrames(greenhouse.address);
   connection.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
   await requested.promise;
   for (let passedMs = 0; passedMs < 2500; passedMs += 250) {
@@ -164,19 +143,14 @@ test("a client that acknowledges no PING is disconnected after another idleTimeo
     await nextTurn();
   }
   expect(await connection.readEnd(1)).toMatchObject({ kind: "closed" });
-  await gateway.close();
 });
 
 test.each([
   { bytes: 6000, want: "a response" },
   { bytes: 9000, want: "no response" },
 ])("a $bytes-byte field block gets $want if headerBytes is 2000", async (row) => {
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, {}),
-    limits: { headerBytes: 2000 },
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  await using greenhouse = await startGreenhouse({}, { limits: { headerBytes: 2000 } });
+  using connection = await openFrames(greenhouse.address);
   const block = headerBlock([...header, ["x", "x".repeat(row.bytes - 300)]]);
   const flags = frameFlag.endStream;
   connection.send(
@@ -185,18 +159,13 @@ test.each([
   );
   const end = await connection.readUntil(({ type }) => type === frameType.headers || type === frameType.goAway);
   expect(end?.type === frameType.headers ? "a response" : "no response").toBe(row.want);
-  await gateway.close();
 });
 
 test("admit receives a 70,000-byte header field if headerBytes is 80,000", async () => {
   let receivedBytes: number | undefined;
-  const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, {}),
-    admit: ({ header: fields }) => void (receivedBytes = fields.get("x")?.length),
-    limits: { headerBytes: 80_000 },
-  });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
+  const admit: Admit = ({ header: fields }) => void (receivedBytes = fields.get("x")?.length);
+  await using greenhouse = await startGreenhouse({}, { admit, limits: { headerBytes: 80_000 } });
+  using connection = await openFrames(greenhouse.address);
   const block = headerBlock([...header, ["x", "x".repeat(70_000)]]);
   // Each frame holds at most 16 KiB.
   const pieces = [0, 1, 2, 3, 4].map((at) => block.subarray(at * 16_384, (at + 1) * 16_384));
@@ -207,5 +176,4 @@ test("admit receives a 70,000-byte header field if headerBytes is 80,000", async
   );
   expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   expect(receivedBytes).toBe(70_000);
-  await gateway.close();
 });
