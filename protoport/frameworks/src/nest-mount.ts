@@ -185,11 +185,14 @@ function createChain(adapter: HttpAdapter): Chain {
 function runEach(chain: readonly Handler[]): Handler {
   return (request, response, done) => {
     const { url = "" } = request;
+    // The adapter of Nest 11.0 finds no middleware for a target in absolute form (RFC 9112 §3.2.2).
+    const path = url.replace(/^https?:\/\/[^/?]*\/?/i, "/");
     const runFrom = (at: number, error?: Error): void => {
+      const middleware = error ? undefined : chain[at];
       // The adapter strips paths from `url`, as Express does.
-      request.url = url;
-      const middleware = chain[at];
-      if (error || middleware === undefined) return done(error);
+      request.url = middleware === undefined ? url : path;
+      if (path !== url) Object.assign(request, { originalUrl: request.url });
+      if (middleware === undefined) return done(error);
       middleware(request, response, (failure) => runFrom(at + 1, failure));
     };
     runFrom(0);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../../../src/nestjs.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { pathOf } from "./frameworks.ts";
 import { ask, Greenhouse, listen, nestVersions, type NestVersion, SensorModule } from "./nest-application.ts";
 
@@ -150,6 +151,32 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
     expect((await ask(url + getReading, JSON.stringify({ sensor: "x".repeat(200_000) })))[0]).toBe(200);
     expect(seen).toEqual(["first", "second", "first", "second", "third", "first", "second"]);
   });
+
+  test.each([["*path"], ["sensors/*path"], ["sensors/:id/reading"]])(
+    "for %s runs for a target in absolute form",
+    async (route) => {
+      const seen: string[] = [];
+      const auth: Middleware = ({ headers, originalUrl }, response, next) => {
+        seen.push(originalUrl);
+        // As in Express, `null` is not an error.
+        if (headers["x-key"] !== undefined) return next(null);
+        response.statusCode = 401;
+        response.end("{}");
+      };
+      const { hostname, port } = new URL(await start((consumer) => consumer.apply(auth, auth).forRoutes(route)));
+      const address = { address: hostname, port: Number(port) };
+      const path = `http://x${reading}`;
+      const statuses: number[] = [];
+      for (const key of [[], [["x-key", "1"] as const]]) {
+        const header = [["connection", "close"] as const, ...key];
+        statuses.push((await exchangeHttp1(address, { httpMethod: "GET", path, header })).httpStatus);
+      }
+      expect(statuses).toEqual([401, 200]);
+      // Middleware of Nest's adapter for Fastify gets the path that it is compared with.
+      const seenPath = version.platform === "Fastify" ? reading : path;
+      expect(seen).toEqual([seenPath, seenPath, seenPath]);
+    },
+  );
 
   test("prevents the start with an adapter that is not for Express or Fastify", async () => {
     const refusing = moduleWith(version, (consumer) =>
