@@ -1,30 +1,27 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type RestOptions } from "../../src/index.ts";
+import type { RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
+import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 const selector = "greenhouse.v1.GreenhouseService";
-const rules: NonNullable<RestOptions["rules"]> = [
-  { selector: `${selector}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
-];
 const own = "application/vnd.bed+json";
 
 async function typeOf(rest: RestOptions, path: string, header: Record<string, string> = {}): Promise<string | null> {
-  const { fetch } = createGateway({
-    rest: { rules, ...rest },
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        getReading: ({ sensor }) => {
-          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
-          return { sensor };
-        },
-        async *watchReadings({ sensor }) {
-          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
-          yield { sensor };
-        },
-      }),
-  });
+  const fetch = serveByFetch(
+    {
+      getReading: ({ sensor }) => {
+        if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+        return { sensor };
+      },
+      async *watchReadings({ sensor }) {
+        if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+        yield { sensor };
+      },
+    },
+    { rest },
+  );
   const response = await fetch(new Request(`http://a${path}`, { headers: header }));
   return response.headers.get("content-type");
 }

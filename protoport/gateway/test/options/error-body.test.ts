@@ -3,8 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
-import { createGateway, type RestOptions } from "../../src/index.ts";
+import type { RestOptions } from "../../src/index.ts";
 import { createOpenApi, type OpenApiSchema } from "../../src/openapi/index.ts";
+import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 // The template `rest.errorBody`.
 
@@ -13,28 +14,19 @@ const message = 'no "{code}"\n, {message} \\';
 const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "bed" }] } }];
 
 async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<readonly unknown[]> {
-  const gateway = createGateway({
-    rest: {
-      rules: [
-        {
-          selector: `${GreenhouseService.typeName}.WatchReadings`,
-          pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-        },
-      ],
-      ...rest,
+  const fetch = serveByFetch(
+    {
+      getReading: () => {
+        throw new ConnectError(message, Code.NotFound, undefined, details);
+      },
+      async *watchReadings() {
+        yield { sensor: "s" };
+        throw new ConnectError(message, Code.NotFound);
+      },
     },
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        getReading: () => {
-          throw new ConnectError(message, Code.NotFound, undefined, details);
-        },
-        async *watchReadings() {
-          yield { sensor: "s" };
-          throw new ConnectError(message, Code.NotFound);
-        },
-      }),
-  });
-  const response = await gateway.fetch(new Request(`http://a${path}`, { headers: { accept } }));
+    { rest },
+  );
+  const response = await fetch(new Request(`http://a${path}`, { headers: { accept } }));
   return [response.status, response.headers.get("content-type"), await response.text()];
 }
 
@@ -113,7 +105,7 @@ test.each<[name: string, rest: object, problem: string]>(
     ["rest.errorRecord in addition", { errorBody, errorRecord: () => ({ httpStatus: 400, body: {} }) },
       "rest.errorBody must not be combined with rest.errorRecord; use one of them"],
   ],
-)("createGateway and createOpenApi refuse errorBody with %s", async (_name, rest, problem) => {
+)("The gateway and createOpenApi refuse errorBody with %s", async (_name, rest, problem) => {
   await expect(get(rest, reading)).rejects.toThrow(problem);
   expect(() => describeErrors(rest)).toThrow(problem);
 });

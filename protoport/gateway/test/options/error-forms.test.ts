@@ -3,38 +3,32 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
-import { createGateway, type RestOptions } from "../../src/index.ts";
+import type { FetchHandler, RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
+import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-const rules: NonNullable<RestOptions["rules"]> = [
-  {
-    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-  },
-];
 const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "bed" }] } }];
 
-function createGreenhouse(rest: RestOptions): ReturnType<typeof createGateway> {
-  return createGateway({
-    rest: { rules, ...rest },
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        getReading: ({ sensor }) => {
-          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
-          throw new ConnectError("wrong bed", Code.InvalidArgument, undefined, details);
-        },
-        async *watchReadings({ sensor }) {
-          yield { sensor: "s0" };
-          if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
-        },
-      }),
-  });
+function serve(rest: RestOptions): FetchHandler {
+  return serveByFetch(
+    {
+      getReading: ({ sensor }) => {
+        if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+        throw new ConnectError("wrong bed", Code.InvalidArgument, undefined, details);
+      },
+      async *watchReadings({ sensor }) {
+        yield { sensor: "s0" };
+        if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+      },
+    },
+    { rest },
+  );
 }
 
 type Seen = { readonly httpStatus: number; readonly contentType: string | null; readonly text: string };
 
 async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<Seen> {
-  const response = await createGreenhouse(rest).fetch(new Request(`http://a${path}`, { headers: { accept } }));
+  const response = await serve(rest)(new Request(`http://a${path}`, { headers: { accept } }));
   return {
     httpStatus: response.status,
     contentType: response.headers.get("content-type"),
@@ -108,7 +102,7 @@ describe.each(forms)("the error format $name", ({ rest, contentType, ...want }) 
   });
 
   test("is parsed by the REST client with code, message and details", async () => {
-    const { fetch } = createGreenhouse(rest);
+    const fetch = serve(rest);
     const transport = createRestTransport({
       baseUrl: "http://a",
       fetch: (input, init) => fetch(new Request(input, init)),
@@ -167,8 +161,8 @@ describe("the end event of Server-Sent Events", () => {
   });
 });
 
-test("createGateway() rejects an unknown error format", () => {
-  expect(() => Reflect.apply(createGreenhouse, undefined, [{ errors: "rfc7807" }])).toThrow(
+test("an unknown error format is rejected at start", () => {
+  expect(() => Reflect.apply(serve, undefined, [{ errors: "rfc7807" }])).toThrow(
     'rest.errors must be one of status, google, problem, got "rfc7807"',
   );
 });

@@ -2,12 +2,13 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { EmptySchema, ListValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type RestOptions } from "../../src/index.ts";
+import type { RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { JsonValueReader } from "../../src/protocols/rest/json-value-reader.ts";
 import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";
 import { bindingOptionsOf } from "../../src/protocols/rest/rules/rest-options.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 import { openUpload, startGreenhouse } from "../../../testing/src/index.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
@@ -24,17 +25,15 @@ async function send(
   { type = "application/json", readMaxBytes = 1024, path = "/readings" } = {},
 ): Promise<{ readonly received: readonly string[]; readonly httpStatus: number; readonly message: unknown }> {
   const received: string[] = [];
-  const { fetch } = createGateway({
-    readMaxBytes,
-    rest,
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        recordReadings: async (readings: AsyncIterable<Reading>) => {
-          for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${String(degreesCelsius)}`);
-          return {};
-        },
-      }),
-  });
+  const fetch = serveByFetch(
+    {
+      recordReadings: async (readings: AsyncIterable<Reading>) => {
+        for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${String(degreesCelsius)}`);
+        return {};
+      },
+    },
+    { readMaxBytes, rest },
+  );
   const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
   const method = path === "/readings" ? "POST" : "PUT";
   const headers = { "content-type": type };

@@ -1,12 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { exchangeFetch, type Field, kitchenSinkOptions } from "../../../testing/src/index.ts";
+import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
@@ -144,20 +144,21 @@ describe("ignoredQueryParameters", () => {
 
   test("never covers request fields of a client stream", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-    const { fetch } = createGateway({
-      routes: (router) =>
-        router.service(GreenhouseService, {
-          async recordReadings(readings) {
-            let count = 0;
-            for await (const _ of readings) count++;
-            return { count };
-          },
-        }),
-      rest: {
-        rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
-        service: () => ({ ignoredQueryParameters: ["utm_*", "sens*", "degrees*"] }),
+    const fetch = serveByFetch(
+      {
+        async recordReadings(readings) {
+          let count = 0;
+          for await (const _ of readings) count++;
+          return { count };
+        },
       },
-    });
+      {
+        rest: {
+          rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
+          service: () => ({ ignoredQueryParameters: ["utm_*", "sens*", "degrees*"] }),
+        },
+      },
+    );
     const post = async (query: string): Promise<number> =>
       (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
     expect(await post("utm_a=%zz&utm_b")).toBe(200);

@@ -10,8 +10,8 @@ export function serveByFetch(
   const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
   return createFetchGateway({
     routes: (router) => router.service(GreenhouseService, implementation),
-    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
     ...options,
+    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }], ...options.rest },
   }).fetch;
 }
 
