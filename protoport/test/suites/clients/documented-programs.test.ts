@@ -104,8 +104,6 @@ ${callGateway("/hooks/payment", "POST", "response.status")}`,
   },
   { page: "protoport/docs/how-to/gateway.md", start: "import { createGateway }",
     after: callGateway("/orders/7", "DELETE"), prints: ["the handler has 7\n200 {}"] },
-  { page: "protoport/docs/how-to/grpc-handlers.md", start: "import { loadPackageDefinition }",
-    after: callGateway("/greetings/Ada"), prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'] },
   {
     page: "protoport/docs/how-to/grpc-handlers.md",
     start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
