@@ -20,22 +20,16 @@ function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uin
   return toBinary(FileDescriptorSetSchema, set);
 }
 
-test.each<[form: string, fail: () => Promise<never>]>([
-  [
-    "throws",
-    () => {
-      throw new Error("no file");
-    },
-  ],
-  ["rejects", () => Promise.reject(new Error("no file"))],
-])("a descriptor source that %s is read again by each reload", async (_form, fail) => {
+test("a descriptor source that throws is read again by each reload", async () => {
   const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let read = (): Promise<Uint8Array> => Promise.resolve(first);
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
   });
   for (const name of ["WaterBed", "WatchReadings"]) {
-    read = fail;
+    read = () => {
+      throw new Error("no file");
+    };
     expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
     const next = withMethods(GreenhouseService.file, (each) => each === name);
     read = () => Promise.resolve(next);
