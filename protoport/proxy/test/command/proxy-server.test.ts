@@ -18,24 +18,33 @@ async function water(baseUrl: string): Promise<number> {
   return (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
 }
 
-/** Returns settings for one upstream in a file. */
-function settingsOf(address: string, descriptors: string, services: string, drainMs: number): string {
-  const upstreams = [{ addresses: [address], descriptors, services: [services] }];
-  return JSON.stringify({ listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: drainMs }, upstreams });
+const greenhouse = descriptorSetOf(GreenhouseService.file);
+
+/** Returns a folder with descriptors, and a function that writes settings for one upstream and returns the flags. */
+function createSettings() {
+  const folder = createTempFolder();
+  onTestFinished(() => folder[Symbol.dispose]());
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const configure = (address: string, settings: object = {}, upstream: object = {}): readonly string[] => {
+    const upstreams = [{ addresses: [address], descriptors, services: ["greenhouse.*"], ...upstream }];
+    const common = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstreams };
+    return ["--config", folder.write("proxy.yaml", JSON.stringify({ ...common, ...settings }))];
+  };
+  return { folder, configure };
 }
 
-const greenhouse = descriptorSetOf(GreenhouseService.file);
+async function reloadConfiguration(command: ProxyCommand): Promise<void> {
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+}
 
 test("a reload with a refused configuration keeps the upstream connections open", async () => {
   await using server = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const configure = (services: string): string =>
-    folder.write("proxy.yaml", settingsOf(server.baseUrl, descriptors, services, 0));
-  await using command = new ProxyCommand(["--config", configure("greenhouse.*")]);
+  const { configure } = createSettings();
+  await using command = new ProxyCommand(configure(server.baseUrl));
   const baseUrl = await command.serving;
   expect(await water(baseUrl)).toBe(200);
-  configure("other.*");
+  configure(server.baseUrl, {}, { services: ["other.*"] });
   command.hangUp();
   expect(await command.waitForLine(/cannot reload the configuration/)).toBeDefined();
   expect([await water(baseUrl), server.connections]).toEqual([200, 1]);
@@ -47,17 +56,13 @@ test("a call in flight finishes after a reload replaces its upstream", async () 
     request: (connection, id) => received.resolve(() => connection.send(...grpcResponse(id, watered))),
   });
   await using next = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const configure = (address: string, drainMs: number): string =>
-    folder.write("proxy.yaml", settingsOf(address, descriptors, "greenhouse.*", drainMs));
-  await using command = new ProxyCommand(["--config", configure(old.baseUrl, 10_000)]);
+  const { configure } = createSettings();
+  await using command = new ProxyCommand(configure(old.baseUrl, { drain: { delayMs: 0, timeoutMs: 10_000 } }));
   const baseUrl = await command.serving;
   const call = water(baseUrl);
   const respond = await within(received.promise, "the call at the old upstream");
-  configure(next.baseUrl, 0);
-  command.hangUp();
-  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  configure(next.baseUrl);
+  await reloadConfiguration(command);
   expect(await water(baseUrl)).toBe(200);
   respond();
   expect([await call, next.requests]).toEqual([200, 1]);
@@ -65,10 +70,9 @@ test("a call in flight finishes after a reload replaces its upstream", async () 
 
 test("reloaded descriptors with a new field renew the OpenAPI document", async () => {
   await using server = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const { folder } = createSettings();
   const drain = ["--drain-delay-ms", "0", "--drain-timeout-ms", "0"];
-  const upstream = ["--upstream", server.baseUrl, "--descriptors", descriptors];
+  const upstream = ["--upstream", server.baseUrl, "--descriptors", folder.file("greenhouse.binpb")];
   await using command = new ProxyCommand(["--port", "0", ...drain, ...upstream]);
   const baseUrl = await command.serving;
   const readDocument = async (): Promise<string> => await (await fetch(`${baseUrl}/openapi.json`)).text();
@@ -85,17 +89,14 @@ test("a configuration reload stops logging a solved problem of the descriptors",
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const config = folder.write("proxy.yaml", settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
-  await using command = new ProxyCommand(["--config", config]);
+  const { folder, configure } = createSettings();
+  await using command = new ProxyCommand(configure(server.baseUrl));
   await command.serving;
   folder.write("greenhouse.binpb", Buffer.from("invalid"));
   command.hangUp();
   expect(await command.waitForLine(/^cannot reload the descriptors/)).toBeDefined();
   folder.write("greenhouse.binpb", greenhouse);
-  command.hangUp();
-  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  await reloadConfiguration(command);
   const { length } = command.errors;
   vi.advanceTimersByTime(600_000);
   expect(command.errors.slice(length)).toEqual([]);
@@ -106,23 +107,18 @@ test("a request that waits for introspection is served after a reload", async ()
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   const received = Promise.withResolvers<() => void>();
   provider.respond = (_, response) => received.resolve(() => void response.end('{"active":true,"sub":"ada"}'));
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const { folder, configure } = createSettings();
   const clientSecretFile = folder.write("secret", "secret");
   const introspection = { url: `${provider.issuer}/introspect`, clientId: "proxy", clientSecretFile };
-  const configure = (perAddress: number, drainMs: number): string => {
-    const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", drainMs));
-    const access = { authentication: { introspection }, rateLimit: { perAddress } };
-    return folder.write("proxy.yaml", JSON.stringify({ ...settings, ...access }));
-  };
-  await using command = new ProxyCommand(["--config", configure(100, 1_000)]);
+  const access = { authentication: { introspection }, rateLimit: { perAddress: 100 } };
+  const drain = { delayMs: 0, timeoutMs: 1_000 };
+  await using command = new ProxyCommand(configure(server.baseUrl, { ...access, drain }));
   const baseUrl = await command.serving;
   const headers = { authorization: "Bearer opaque" };
   const call = fetch(`${baseUrl}/beds/7:water`, { method: "POST", headers });
   const respond = await within(received.promise, "the request for introspection");
-  configure(200, 0);
-  command.hangUp();
-  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  configure(server.baseUrl, { ...access, rateLimit: { perAddress: 200 } });
+  await reloadConfiguration(command);
   respond();
   expect((await call).status).toBe(200);
 });
@@ -130,18 +126,13 @@ test("a request that waits for introspection is served after a reload", async ()
 test("the descriptor metrics name the new upstream after a configuration reload", async () => {
   await using old = await startScriptedServer(respondWatered);
   await using next = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const configure = (address: string): string => {
-    const settings = JSON.parse(settingsOf(address, descriptors, "greenhouse.*", 0));
-    return folder.write("proxy.yaml", JSON.stringify({ ...settings, admin: { port: 0 } }));
-  };
-  await using command = new ProxyCommand(["--config", configure(old.baseUrl)]);
+  const { configure } = createSettings();
+  const settings = { admin: { port: 0 } };
+  await using command = new ProxyCommand(configure(old.baseUrl, settings));
   await command.serving;
   const admin = await command.url(/^health and metrics at (\S+)/);
-  configure(next.baseUrl);
-  command.hangUp();
-  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  configure(next.baseUrl, settings);
+  await reloadConfiguration(command);
   const samples = readSamples(await (await fetch(`${admin}/metrics`)).text());
   const descriptorSamples = samples.filter(({ name }) => name === "gateway_descriptors_reload_successful");
   expect(descriptorSamples.map(({ labels }) => labels["upstream"])).toEqual([next.baseUrl]);
@@ -150,9 +141,9 @@ test("the descriptor metrics name the new upstream after a configuration reload"
 test("SIGHUP reloads the descriptors even if the configuration file is invalid", async () => {
   const routes = { Get: ["GET /v1/orders/{id}"] };
   await using upstream = await startReflectedUpstream(serviceWithRoutes("orders.v1.Orders", routes));
-  using folder = createTempFolder();
-  const config = folder.write("proxy.yaml", settingsOf(upstream.address, "reflection", "orders.*", 0));
-  await using command = new ProxyCommand(["--config", config]);
+  const { folder, configure } = createSettings();
+  const reflected = { descriptors: "reflection", services: ["orders.*"] };
+  await using command = new ProxyCommand(configure(upstream.address, {}, reflected));
   await command.serving;
   upstream.offer(serviceWithRoutes("orders.v1.Orders", { ...routes, List: ["GET /v1/orders"] }));
   folder.write("proxy.yaml", "");
@@ -163,12 +154,8 @@ test("SIGHUP reloads the descriptors even if the configuration file is invalid",
 
 test("an item of rest.services adds its options to rest.options", async () => {
   await using server = await startScriptedServer(respondWatered);
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
   const rest = { options: ["int64Numbers"], services: [{ name: "greenhouse.*", options: ["lenient"] }] };
-  const config = folder.write("proxy.yaml", JSON.stringify({ ...settings, rest }));
-  await using command = new ProxyCommand(["--config", config]);
+  await using command = new ProxyCommand(createSettings().configure(server.baseUrl, { rest }));
   const response = await fetch(`${await command.serving}/beds/7:water?unknown=1`, { method: "POST" });
   expect(await response.text()).toMatch(/^\{"bed":7,/);
 });
