@@ -1,11 +1,13 @@
 // A module that is preloaded with `--import`. Instruments each function in the gateway, the HTTP engine and the proxy.
 // An instrumented function reports its module when it is called.
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAst } from "rolldown/parseAst";
+import { moduleNames } from "../../protoport/testing/src/source-tree.ts";
 import { childrenOf, isNode, isType, type Node } from "../../protoport/testing/src/syntax.ts";
+import { allowedImports } from "../../protoport/test/support/allowed-imports.ts";
 
 declare global {
   /** Called with each called function's module, while a call is recorded. */
@@ -14,15 +16,15 @@ declare global {
 
 const packages = join(import.meta.dirname, "../../protoport");
 
-/** Maps module folders to the names in the README tables in these packages' `src`. The longest path comes first. */
+/** Maps the module folders of these packages to their names. The longest path comes first. */
 const modules: ReadonlyMap<string, string> = new Map(
-  globSync("{gateway,proxy}/src/{,*/}README.md", { cwd: packages })
-    .flatMap((page) => [...readFileSync(join(packages, page), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
-    .map(([, module = ""]) => [join(packages, module.replace("/", "/src/")), module] as const)
-    .toSorted(([a], [b]) => b.length - a.length),
+  moduleNames(allowedImports)
+    .filter((name) => /^(?:gateway|proxy)(?:\/|$)/.test(name) && !/\/gen$|\.ts$/.test(name))
+    .map((name) => `${name}/`)
+    .map((module) => [join(packages, module.replace("/", "/src/")), module]),
 );
 
-/** Returns a file's module, which is the innermost folder with a row in a README. */
+/** Returns a file's module, which is the innermost folder in {@link modules}. */
 function moduleOf(file: string): string | undefined {
   return [...modules].find(([folder]) => file.startsWith(folder))?.[1];
 }
