@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
-import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { assertSameDatabase, readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
 import { createCertificate } from "@protoport/testing/http";
 import { createTempFolder } from "@protoport/testing/process";
 
@@ -328,4 +328,52 @@ test.each(["USER", "USERNAME"])("readServerUrl reads the default database from %
   for (const name of ["USER", "USERNAME"]) vi.stubEnv(name, name === variable ? "eve" : undefined);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl("postgres://db").name).toBe("db:5432/eve");
+});
+
+test("the last certificate is used while the certificate file is missing", () => {
+  using folder = createTempFolder();
+  const authority = folder.file("replaced.pem");
+  const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
+  writeFileSync(authority, certificate.cert);
+  const followed = readServerUrl(url, () => url);
+  const { cert } = createCertificate("second");
+  writeFileSync(authority, cert);
+  const ca = (): unknown => followed.attempts[0]?.ssl;
+  expect(ca()).toMatchObject({ ca: cert });
+  rmSync(authority);
+  expect(ca()).toMatchObject({ ca: cert });
+  // The URL still names the same database.
+  expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
+});
+
+const formerUrl = "postgres://old:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable";
+
+test.each([
+  { name: "another user and password", text: formerUrl.replace("old:word", "new:pass") },
+  {
+    name: "another user and password as parameters",
+    first: "postgres://a/p?user=old&password=one",
+    text: "postgres://a/p?user=new&password=two",
+  },
+  { name: "another password and no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  { name: "another user and dbname", first: "postgres://old@a?dbname=p", text: "postgres://new@a?dbname=p" },
+])("a new URL with $name is used", ({ first = formerUrl, text }) => {
+  expect(() => assertSameDatabase(first, text)).not.toThrow();
+  expect({ ...readServerUrl(first, () => text) }).toEqual(readServerUrl(text));
+});
+
+test.each([
+  { name: "a shorter database", text: "postgres://new:word@a:1/plants" },
+  { name: "no parameters", text: "postgres://new:word@a:1/plants_staging" },
+  { name: "no sslmode", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1" },
+  { name: "other options", text: "postgres://new:word@a:1/plants_staging?options=-cx&sslmode=disable" },
+  { name: "another host", text: "postgres://new:word@b:1/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "another port", text: "postgres://new:word@a/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "another user parameter and no database", first: "postgres://a?user=o", text: "postgres://a?user=n" },
+  { name: "another user and no database", first: "postgres://old:word@a", text: "postgres://new:word@a" },
+  { name: "half of the text", text: "postgres://half:wri" },
+  { name: "the scheme https", text: "https://a/" },
+])("a new URL with $name is refused", ({ first = formerUrl, text }) => {
+  expect(() => assertSameDatabase(first, text)).toThrow(StoreOpenError);
+  expect({ ...readServerUrl(first, () => first) }).toEqual(readServerUrl(first));
 });

@@ -1,14 +1,13 @@
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { briefTransaction, readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
-import { assertSameDatabase, readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
-import { createCertificate } from "@protoport/testing/http";
+import { createCertificate, startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
 // oxfmt-ignore
 import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, runSql, startCuttingProxy, startPostgres,
@@ -45,6 +44,15 @@ function portOf(listening: Server): number {
   return address.port;
 }
 
+/** Returns a session that closes its connection when it is disposed of. */
+function sessionOf(url: string, ...limits: readonly (typeof timeouts)[]): Session & AsyncDisposable {
+  const session = new Session(readServerUrl(url), ...limits);
+  return Object.assign(session, { [Symbol.asyncDispose]: () => session.close() });
+}
+
+const urlOf = (way: { readonly port: number }, name = "a-test"): string =>
+  `postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable&application_name=${name}`;
+
 async function isEncrypted(parameters: string, host = "localhost"): Promise<string | null | undefined> {
   const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), timeouts);
   try {
@@ -78,9 +86,8 @@ describe("a session", () => {
 
   test("falls back to cleartext with sslmode=prefer if the TLS handshake fails", async () => {
     await using broken = await startBrokenTlsProxy();
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
+    await using session = sessionOf(`postgres://tester@127.0.0.1:${broken.port}/postgres`);
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
-    await session.close();
   });
 
   test.each([
@@ -101,20 +108,15 @@ describe("a session", () => {
   });
 
   test("sets the timeouts on the server", async () => {
-    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
+    await using session = sessionOf(await server.createSchema(), timeouts);
     const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     expect(rows).toEqual([["123ms", "4567ms"]]);
-    await session.close();
   });
 
   test("connects without timeouts if a pooler refuses them", async () => {
     await using pooler = await startPoolerLike();
-    const session = new Session(
-      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
-      timeouts,
-    );
+    await using session = sessionOf(urlOf(pooler), timeouts);
     await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
-    await session.close();
   });
 
   test.each([
@@ -143,16 +145,9 @@ describe("a session", () => {
   test("tries no further host after close()", async () => {
     const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
-    const mute = createServer((socket) => {
-      times++;
-      socket.on("error", () => undefined);
-      onAsked(socket);
-    });
-    await once(mute.listen(0, "127.0.0.1"), "listening");
-    const address = mute.address();
-    if (address === null || typeof address === "string") throw new Error("no port");
-    const host = `127.0.0.1:${address.port}`;
-    const session = new Session(readServerUrl(`postgres://tester@${host}/plants?connect_timeout=60`));
+    await using mute = await startOnLoopback(createServer((socket) => (times++, onAsked(socket))));
+    const { port: mutePort } = mute.address;
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${mutePort}/plants?connect_timeout=60`));
     const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
     const socket = await requested;
     await session.close();
@@ -160,13 +155,12 @@ describe("a session", () => {
     await expect(session.connect()).rejects.toThrow("the session is closed");
     expect(times).toBe(1);
     socket.destroy();
-    mute.close();
   });
 
   test("does not retry with other TLS settings after a connection reset", async () => {
     let connections = 0;
     await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    const session = new Session(readServerUrl(urlOf(way)));
     await expect(session.connect()).rejects.toMatchObject({ code: "ECONNRESET" });
     expect(connections).toBe(1);
   });
@@ -185,7 +179,7 @@ describe("a session", () => {
         });
       }),
     );
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    const session = new Session(readServerUrl(urlOf(way)));
     await session.connect();
     await session.close().then(() => reports.push("closed"));
     expect(reports).toEqual(["asked to end", "closed"]);
@@ -212,13 +206,12 @@ describe("a session", () => {
 
   test("reconnects after a committed transaction", async () => {
     const url = await server.createSchema();
-    const session = new Session(readServerUrl(url));
+    await using session = sessionOf(url);
     await session.begin(readCommitted);
     const [row] = await session.query("SELECT pg_backend_pid()");
     await session.commit();
     await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
     await expect.poll(() => session.query("SELECT 1").catch(() => "lost")).toEqual([["1"]]);
-    await session.close();
   });
 
   test("does not retry with other TLS settings after a refused password", async () => {
@@ -234,7 +227,7 @@ describe("a session", () => {
 
   test("cancels a statement that times out, and reconnects", async () => {
     const url = await server.createSchema();
-    const session = new Session(readServerUrl(`${url}&application_name=silent`), {
+    await using session = sessionOf(`${url}&application_name=silent`, {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
       responseTimeoutMs: 1_000,
@@ -246,14 +239,12 @@ describe("a session", () => {
     // The statement does not continue on the server, not even when connected over a Unix socket.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
-    await session.close();
   });
 
   test("keeps locks for 5 seconds if its process is stopped in a transaction", async () => {
-    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
+    await using session = sessionOf(await server.createSchema(), timeouts);
     const setting = "SELECT pg_catalog.current_setting('idle_in_transaction_session_timeout')";
     await expect(session.transact(briefTransaction, () => session.query(setting))).resolves.toEqual([["5s"]]);
-    await session.close();
   });
 
   test.each([
@@ -272,10 +263,9 @@ describe("a session", () => {
       }),
     );
     const url = `postgres://tester@127.0.0.1:${proxy.port}/postgres?sslmode=${mode}`;
-    const session = new Session(readServerUrl(url), { ...timeouts, responseTimeoutMs: 500 });
+    await using session = sessionOf(url, { ...timeouts, responseTimeoutMs: 500 });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     expect(codes.slice(1)).toEqual([first]);
-    await session.close();
   });
 
   // If the server responds to the statement, the response contains the outcome.
@@ -301,7 +291,7 @@ describe("a session", () => {
   )("when $name, reports the statement's outcome by the deadline", async ({ sql, expected, isAlone, dropsPackets }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    await using session = sessionOf(url.replace(server.socketFolder, proxy.socketFolder), timeouts);
     const ask = async (): Promise<unknown> => {
       session.deadlineMs = Number.POSITIVE_INFINITY;
       await session.connect();
@@ -325,7 +315,6 @@ describe("a session", () => {
       expect(result).toMatchObject(expected);
     };
     await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
-    await session.close();
   });
 
   test("closes although the network drops packets", async () => {
@@ -339,7 +328,7 @@ describe("a session", () => {
 
   test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer for %s when the response arrives", async (sql) => {
     const limitMs = 54_321;
-    const session = new Session(readServerUrl(await server.createSchema()), {
+    await using session = sessionOf(await server.createSchema(), {
       ...timeouts,
       responseTimeoutMs: limitMs,
     });
@@ -350,7 +339,6 @@ describe("a session", () => {
     const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
     expect(timers).toHaveLength(1);
     expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
-    await session.close();
   });
 
   test.each([
@@ -362,10 +350,9 @@ describe("a session", () => {
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     const parameters = "connect_timeout=60&sslmode=disable&target_session_attrs=primary";
     const url = `postgres://tester@127.0.0.1:${mute.port}/plants?${parameters}`;
-    const session = new Session(readServerUrl(url), timeouts);
+    await using session = sessionOf(url, timeouts);
     session.deadlineMs = performance.now() + 200;
     await expect(session.connect()).rejects.toThrow("127.0.0.1 did not respond in time");
-    await session.close();
   });
 
   test("sends no statement if too little time is left to cancel it", async () => {
@@ -385,7 +372,7 @@ describe("a session", () => {
       if (session !== undefined) session.deadlineMs = 0;
       return first;
     });
-    session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${slow.port}/postgres?sslmode=disable`), timeouts);
+    session = new Session(readServerUrl(urlOf(slow)), timeouts);
     await expect(session.connect()).rejects.toThrow("connecting timed out");
     await session.close();
   });
@@ -396,7 +383,7 @@ describe("a session", () => {
       connections++;
       return first;
     });
-    const url = `postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`;
+    const url = urlOf(way);
     const [used, unused] = [new Session(readServerUrl(url)), new Session(readServerUrl(url))];
     await expect(used.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
     await used.query("SELECT 1");
@@ -408,7 +395,7 @@ describe("a session", () => {
 
   test("fails when the server neither responds nor accepts the cancel request", async () => {
     const way = await forward((first) => first);
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+    const session = new Session(readServerUrl(urlOf(way)), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 5_000,
       responseTimeoutMs: 200,
@@ -426,10 +413,11 @@ describe("a session", () => {
     await using silent = await forward((first) =>
       first.readInt32BE(4) === cancelCode ? { reply: Buffer.alloc(0), isOver: false } : first,
     );
-    const session = new Session(
-      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
-      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 200 },
-    );
+    const session = new Session(readServerUrl(urlOf(silent, "unheard")), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      responseTimeoutMs: 200,
+    });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
     session.discard();
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
@@ -443,9 +431,7 @@ describe("a session", () => {
       requested++;
       return { reply: Buffer.alloc(0), isOver: false };
     });
-    const session = new Session(
-      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=asked-once`),
-    );
+    const session = new Session(readServerUrl(urlOf(silent, "asked-once")));
     await session.connect();
     const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Connection terminated");
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'asked-once' AND wait_event = 'PgSleep'";
@@ -459,15 +445,15 @@ describe("a session", () => {
   test("cancels a timed-out statement before closing its connection, as a pooler requires", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
-    const session = new Session(
-      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
-      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 1_000 },
-    );
+    await using session = sessionOf(urlOf(pooler, "given-up"), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      responseTimeoutMs: 1_000,
+    });
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     session.discard();
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
-    await session.close();
   });
 
   test("keeps a connection open until the server has accepted its cancel request", async () => {
@@ -495,22 +481,19 @@ describe("a session", () => {
         });
       }),
     );
-    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+    await using session = sessionOf(urlOf(way), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
       responseTimeoutMs: 50,
     });
     expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
     await expect.poll(() => ended).toEqual(["request", "connection"]);
-    await session.close();
   });
 
   test("cancels the running statement before closing its connection, as a pooler requires", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
-    const session = new Session(
-      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=closed`),
-    );
+    const session = new Session(readServerUrl(urlOf(pooler, "closed")));
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'closed'";
     const ended = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
     await expect.poll(() => runSql(url, `${running} AND wait_event = 'PgSleep'`)).toHaveLength(1);
@@ -535,7 +518,7 @@ describe("a session", () => {
   ])("%s a statement after %s in a notice", async (_verb, _name, [severity, sqlState, message, routine], expected) => {
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
-    const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
+    const through = readServerUrl(urlOf(warning));
     const session = new Session(through);
     const running = session.query("SELECT 1").finally(() => void session.close());
     if (expected === undefined) await expect(running).resolves.toEqual([["1"]]);
@@ -553,7 +536,7 @@ describe("a session", () => {
     },
   ])("reports a $name as committed only after its standbys have it", async ({ commit }) => {
     const url = await server.createSchema();
-    const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
+    await using session = sessionOf(`${url}&application_name=alone`, timeouts);
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
       const rejection = expect(commit(session)).rejects.toThrow(
@@ -563,7 +546,6 @@ describe("a session", () => {
     });
     // The failed commit does not affect the next statement.
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
-    await session.close();
   });
 });
 
@@ -682,15 +664,7 @@ async function forward(
     };
     client.once("data", onFirst);
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  return {
-    port: portOf(proxy),
-    [Symbol.asyncDispose]: async () => {
-      proxy.close();
-      await once(proxy, "close");
-    },
-  };
+  return await listenOnPort(proxy);
 }
 
 test.each([
@@ -718,51 +692,4 @@ test("a session reads the URL again for each connection", async () => {
   session.discard();
   await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
   await session.close();
-});
-
-test("the last certificate is used while the certificate file is missing", () => {
-  const authority = folder.file("replaced.pem");
-  const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
-  writeFileSync(authority, certificate.cert);
-  const followed = readServerUrl(url, () => url);
-  const { cert } = createCertificate("second");
-  writeFileSync(authority, cert);
-  const ca = (): unknown => followed.attempts[0]?.ssl;
-  expect(ca()).toMatchObject({ ca: cert });
-  rmSync(authority);
-  expect(ca()).toMatchObject({ ca: cert });
-  // The URL still names the same database.
-  expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
-});
-
-const formerUrl = "postgres://old:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable";
-
-test.each([
-  { name: "another user and password", text: formerUrl.replace("old:word", "new:pass") },
-  {
-    name: "another user and password as parameters",
-    first: "postgres://a/p?user=old&password=one",
-    text: "postgres://a/p?user=new&password=two",
-  },
-  { name: "another password and no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
-  { name: "another user and dbname", first: "postgres://old@a?dbname=p", text: "postgres://new@a?dbname=p" },
-])("a new URL with $name is used", ({ first = formerUrl, text }) => {
-  expect(() => assertSameDatabase(first, text)).not.toThrow();
-  expect({ ...readServerUrl(first, () => text) }).toEqual(readServerUrl(text));
-});
-
-test.each([
-  { name: "a shorter database", text: "postgres://new:word@a:1/plants" },
-  { name: "no parameters", text: "postgres://new:word@a:1/plants_staging" },
-  { name: "no sslmode", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1" },
-  { name: "other options", text: "postgres://new:word@a:1/plants_staging?options=-cx&sslmode=disable" },
-  { name: "another host", text: "postgres://new:word@b:1/plants_staging?options=-cx%3D1&sslmode=disable" },
-  { name: "another port", text: "postgres://new:word@a/plants_staging?options=-cx%3D1&sslmode=disable" },
-  { name: "another user parameter and no database", first: "postgres://a?user=o", text: "postgres://a?user=n" },
-  { name: "another user and no database", first: "postgres://old:word@a", text: "postgres://new:word@a" },
-  { name: "half of the text", text: "postgres://half:wri" },
-  { name: "the scheme https", text: "https://a/" },
-])("a new URL with $name is refused", ({ first = formerUrl, text }) => {
-  expect(() => assertSameDatabase(first, text)).toThrow(StoreOpenError);
-  expect({ ...readServerUrl(first, () => first) }).toEqual(readServerUrl(first));
 });
