@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
-import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { recordFileSteps } from "../../../../support/plants/file-steps.ts";
-import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { recordFileSteps } from "../../support/plants/file-steps.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 interface Command {
@@ -31,7 +31,7 @@ function createPlants(folder: TempFolder): string {
   return folder.file("plants.db");
 }
 
-const urlOf = (path: string): string => new URL(`../../../../../${path}`, import.meta.url).href;
+const urlOf = (path: string): string => new URL(`../../../${path}`, import.meta.url).href;
 
 /** Runs a program in another process, which may call the commands. */
 function runElsewhere(program: string): { signal: string | null; status: number | null; stderr: string } {

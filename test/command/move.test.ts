@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { openSqliteStore } from "../../../../src/stores/index.ts";
-import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { deleteCall } from "../../../support/plants/delete-call.ts";
-import { interruptMove } from "../../../support/plants/moved-stores.ts";
-import { plantsIn } from "../../../support/plants/sqlite-file.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { interruptMove } from "../support/plants/moved-stores.ts";
+import { plantsIn } from "../support/plants/sqlite-file.ts";
+import { runCommand } from "../support/process/run-command.ts";
 
 /** Creates a store with plants 1 to 3, of which 2 was deleted with a key, and an empty store. */
 async function createStores(folder: TempFolder): Promise<{ readonly from: string; readonly to: string }> {

@@ -2,16 +2,12 @@ import { Code } from "@connectrpc/connect";
 import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import {
-  prepareDeleteBatch,
-  type BatchRow,
-  withIdentityChecks,
-} from "../../../../../src/stores/sqlite/delete-batch.ts";
-import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
-import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch, type BatchRow, withIdentityChecks } from "../../../src/stores/sqlite/delete-batch.ts";
+import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDurationMs } from "../../../../src/command/command.ts";
+import { parseDurationMs } from "../../src/command/command.ts";
 
 test.each([
   { text: "1m", want: 60_000 },

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { openSqliteStore } from "../../../../src/stores/index.ts";
-import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { deleteCall } from "../../../support/plants/delete-call.ts";
-import { runCommand } from "../../../support/process/run-command.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** Creates a store in the folder with plants 1 to 3, and deletes some of them. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createTempFolder } from "@protoport/testing/process";
-import { runCommand as run } from "../../../support/process/run-command.ts";
+import { runCommand as run } from "../support/process/run-command.ts";
 
 test("token list prints all tokens, and token revoke removes only one", async () => {
   using folder = createTempFolder();

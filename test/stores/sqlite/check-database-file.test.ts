@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFil
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const run = promisify(execFile);
@@ -78,7 +78,7 @@ describe("a database file", () => {
     openDatabase({ file: folder.file("open/plants.db"), migrates: true }).close();
     chmodSync(folder.path, 0o555);
     chmodSync(folder.file("open/plants.db"), 0o444);
-    const { href } = new URL("../../../../../src/stores/sqlite/database.ts", import.meta.url);
+    const { href } = new URL("../../../src/stores/sqlite/database.ts", import.meta.url);
     const program = `
       import { checkDatabaseFile } from ${JSON.stringify(href)};
       if (process.getuid() === 0) process.setuid(65534);

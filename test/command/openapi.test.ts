@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createPlantStoreOpenApi } from "../../../../src/server/index.ts";
+import { createPlantStoreOpenApi } from "../../src/server/index.ts";
 import { projectFolder } from "@protoport/testing/process";
-import { runCommand } from "../../../support/process/run-command.ts";
+import { runCommand } from "../support/process/run-command.ts";
 
 test("openapi prints the same bytes as openapi.json", async () => {
   const committed = readFileSync(`${projectFolder}/openapi.json`, "utf8");

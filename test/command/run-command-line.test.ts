@@ -3,14 +3,14 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { exitCode as exitCodes } from "../../../../src/command/command.ts";
-import { settingGroups } from "../../../../src/server/index.ts";
-import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
-import { runCommand as run } from "../../../support/process/run-command.ts";
+import { exitCode as exitCodes } from "../../src/command/command.ts";
+import { settingGroups } from "../../src/server/index.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
+import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const { version }: { version: string } = JSON.parse(
-  readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 );
 
 test.each(["--version", "-v"])("%s prints the package's version and nothing else", async (flag) => {
@@ -300,7 +300,7 @@ test.each([
 });
 
 test("docs/reference/configuration.md lists every exit code", () => {
-  const page = readFileSync(new URL("../../../../docs/reference/configuration.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
   const [, table = ""] = page.split("## Exit codes");
   const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   expect(listed).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));

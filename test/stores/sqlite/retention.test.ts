@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
-import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
-import type { OnUpkeep, Upkeep } from "../../../../../src/stores/contract/store-options.ts";
-import { prepareRetention } from "../../../../../src/stores/sqlite/retention.ts";
-import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { readSqlite } from "../../../../support/plants/sqlite-file.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import type { OnUpkeep, Upkeep } from "../../../src/stores/contract/store-options.ts";
+import { prepareRetention } from "../../../src/stores/sqlite/retention.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSupportedNode } from "../../../../src/command/is-supported-node.ts";
+import { isSupportedNode } from "../../src/command/is-supported-node.ts";
 
 test.each(["24.15.0", "24.21.0", "25.9.0", "26.0.0"])('isSupportedNode returns true for "%s"', (version) => {
   expect(isSupportedNode(version)).toBe(true);

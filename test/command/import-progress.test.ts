@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { expect, test } from "vitest";
-import { describeProgress, lengthOf, showProgress } from "../../../../src/command/import-progress.ts";
+import { describeProgress, lengthOf, showProgress } from "../../src/command/import-progress.ts";
 
 test.each([
   ["1,200,000 ids, 400,000/s, 60 %, 2 s left", { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 }],

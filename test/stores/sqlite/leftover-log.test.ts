@@ -4,12 +4,12 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, truncateSync, write
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
-import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { repairLeftoverLog } from "../../../../../src/stores/sqlite/leftover-log.ts";
-import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
-import { lockTimeoutMsDefault } from "../../../../../src/stores/sqlite/transaction.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { repairLeftoverLog } from "../../../src/stores/sqlite/leftover-log.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";

@@ -1,10 +1,10 @@
 import { linkSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
-import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { migrateSqlite, openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
-import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
-import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
+import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { migrateSqlite, openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** Each way to open and close a store's file. */

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { importPlants } from "../../../../src/stores/records/import-plants.ts";
+import { importPlants } from "../../src/stores/records/import-plants.ts";
 import {
   checkPlantStore,
   migratePlants,
   openPlantDatabase,
   openPlantStore,
   type PlantLocation,
-} from "../../../../src/stores/index.ts";
-import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
+} from "../../src/stores/index.ts";
+import { StoreOpenError } from "../../src/stores/contract/store-options.ts";
 import { collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { deleteCall, type PostgresServer, startPostgres } from "../../../support/plants/index.ts";
+import { deleteCall, type PostgresServer, startPostgres } from "../support/plants/index.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;

@@ -3,13 +3,13 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { createCertificate } from "@protoport/testing/http";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
-import { type Ended, runCommand } from "../../../support/process/run-command.ts";
-import { startConfigured } from "../../../support/server/start-configured.ts";
-import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
+import { type Ended, runCommand } from "../support/process/run-command.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
+import { startOtlpReceiver } from "../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
 /** Runs `check` with the store `plants.db` in the folder, which is created if it is missing. */
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
