@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from "vitest";
 import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { ProxyCommand, runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
+import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
@@ -61,4 +62,13 @@ test("--openapi is refused without docs", async () => {
   const refused = new ProxyCommand(["--config", config, "--openapi"]);
   expect(await refused.done).toBe(2);
   expect(refused.errors.join("\n")).toContain("docs must be true for --openapi");
+});
+
+test("--openapi includes the validation rules with --validate", async () => {
+  const descriptors = folder.write("signup.binpb", descriptorSetOf(SignupService.file));
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", descriptors];
+  const { printed } = await runProxyCommand(...upstream, "--validate", "--openapi");
+  expect(JSON.parse(printed).components.schemas.Account.properties.name).toMatchObject({ minLength: 2 });
+  const { printed: without } = await runProxyCommand(...upstream, "--openapi");
+  expect(without).not.toContain("minLength");
 });
