@@ -290,7 +290,7 @@ test("only unreadable descriptors are read again, and success resets the wait", 
   expect(reads).toBe(10);
 });
 
-test("new options reset the wait before unreadable descriptors are read again", async () => {
+test("reloads lengthen the wait for an unreachable upstream, and new options reset it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   let reads = 0;
@@ -302,6 +302,10 @@ test("new options reset the wait before unreadable descriptors are read again", 
   const generations = openGenerations([() => Promise.resolve(library), unreadable], () => undefined);
   await generations.load();
   for (let reload = 0; reload < 5; reload++) await generations.reload();
+  reads = 0;
+  // The sixth wait is 10 s, ±20 %.
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(reads).toBe(0);
   await generations.load();
   reads = 0;
   // The first wait is a second, ±20 %.

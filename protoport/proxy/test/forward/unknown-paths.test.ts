@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { compileRestRoutes } from "../../../gateway/src/protocols/rest/rules/index.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
 
@@ -27,6 +28,7 @@ test("mayBeNew returns true for unknown paths below known prefixes", () => {
   expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(true);
   expect(mayBeNew(paths, "/sensors:list")).toBe(true);
   expect(mayBeNew(paths, "/other.v1.OtherService/Call")).toBe(false);
+  expect(mayBeNew(paths, "/greenhouse.v1.GreenhouseService")).toBe(false);
   expect(mayBeNew(paths, "/favicon.ico")).toBe(false);
   expect(mayBeNew(paths, "/")).toBe(false);
 });
@@ -44,11 +46,18 @@ test("mayBeNew returns false below prefixes of removed services", () => {
   }
 });
 
+test("mayBeNew ignores a variable at the start of a route", () => {
+  const paths = new UnknownPaths();
+  know(paths, [serviceWithRoutes("a.v1.A", { Get: ["GET /{id}/beds"] })]);
+  expect(mayBeNew(paths, "/7/unknown")).toBe(false);
+});
+
 test("mayBeNew requires the proxy's path prefix", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService], "/api");
   expect(mayBeNew(paths, "/api/sensors/7/unknown")).toBe(true);
   expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(false);
+  expect(mayBeNew(paths, "/xyz/sensors/7/unknown")).toBe(false);
 });
 
 test("mayBeNew returns true at most once in five seconds", () => {

@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
@@ -144,20 +143,6 @@ test("an upstream that responds after a failed start causes no reload", async ()
   expect(reports).toEqual([]);
 });
 
-test("reload() lengthens an unreachable upstream's backoff", async () => {
-  const unreachable = new ConnectError("no connection", Code.Unavailable);
-  let count = 0;
-  const read = (): Promise<Uint8Array> => {
-    count++;
-    return Promise.reject(unreachable);
-  };
-  const { proxy } = await openProxy([streams, { ...streams, descriptors: { read } }]);
-  for (let i = 0; i < 4; i++) await proxy.reload();
-  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
-  await pause(1_800);
-  expect(count).toBe(5);
-});
-
 test.each(
   // oxfmt-ignore
   [
@@ -198,17 +183,9 @@ interface UnknownPathCase {
 describe("a request for an unknown path", () => {
   test.each<UnknownPathCase>([
     { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
-    { path: "/greenhouse.v1.OtherService/Nope", reads: 2, statuses: [404, 404] },
-    { path: "/other.v1.Service/Nope", reads: 1, statuses: [404, 404] },
-    { path: "/greenhouse.v1.GreenhouseService", reads: 1, statuses: [404, 404] },
     { path: "/nothing", reads: 1, statuses: [404, 404] },
-    { path: "/", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 200] },
-    { path: "/beds:nope", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 404] },
-    { path: "/beds/7:water", known: "/sensors/{sensor}", reads: 1, statuses: [404, 404] },
-    { path: "/beds/7:water", known: "/{sensor}/beds", reads: 1, statuses: [404, 404] },
     { path: "/api/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 2, statuses: [404, 200] },
-    { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
   ])("with the known route $known, $path leads to $reads descriptor read(s) in total", async (testCase) => {
@@ -236,20 +213,6 @@ describe("a request for an unknown path", () => {
     for (let i = 0; i < 5; i++) expect(await send()).toBe(statuses[1]);
     expect(count).toBe(reads);
   });
-});
-
-test("requests for an unknown RPC cause one descriptor read per five seconds", async () => {
-  let count = 0;
-  const read = (): Promise<Uint8Array> => {
-    count++;
-    return Promise.resolve(descriptorSetOf(GreenhouseService.file));
-  };
-  const { baseUrl } = await openProxy([{ upstream: "http://127.0.0.1:1", descriptors: { read } }]);
-  const send = (): Promise<number> => statusOf(`${baseUrl}/greenhouse.v1.GreenhouseService/Nope`);
-  const [beganAtMs] = [performance.now(), await send()];
-  expect(count).toBe(2);
-  await expect.poll(() => send().then(() => count), { timeout: 20_000 }).toBe(3);
-  expect(performance.now() - beganAtMs).toBeGreaterThan(5_000);
 });
 
 function withoutMethod(bytes: Uint8Array, name: string): Uint8Array {
