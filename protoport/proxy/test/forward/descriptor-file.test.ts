@@ -1,4 +1,5 @@
 import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
@@ -85,4 +86,15 @@ test.runIf(existsSync("/proc/self/fd"))("a descriptor file that is replaced duri
   renameSync(next, path);
   expect((await reading).byteLength).toBe(first.byteLength);
   expect([await file.check(), await file.check()]).toEqual([0, 1]);
+});
+
+test("a watch that stops during a check schedules no other", async () => {
+  using folder = createTempFolder();
+  const path = folder.write("set.binpb", "first");
+  const file = await watchFile(path);
+  vi.advanceTimersToNextTimer();
+  await file[Symbol.asyncDispose]();
+  // Takes longer than the check's own `stat` call.
+  for (let turn = 0; turn < 20; turn++) await stat(path);
+  expect(vi.getTimerCount()).toBe(0);
 });
