@@ -4,7 +4,6 @@ import {
   type DescMessage,
   type DescMethod,
   fromJson,
-  isFieldSet,
   type JsonObject,
   type JsonValue,
   mergeFromBinary,
@@ -24,6 +23,12 @@ import {
 import { joinNames } from "@protoport/gateway/descriptors";
 import { messageOf, withCode } from "@protoport/gateway/errors";
 import { http } from "@protoport/gateway/gen/google/api/annotations_pb.js";
+
+/** The values that proto-loader has for the options that a method does not set. */
+const defaults: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ["deprecated", false],
+  ["idempotency_level", "IDEMPOTENCY_UNKNOWN"],
+]);
 
 /** The name of the message that has a field for each extension of `google.protobuf.MethodOptions`. */
 const optionsType = "grpc_proto_loader.MethodOptions";
@@ -54,13 +59,12 @@ export class MethodOptions {
    * @throws TypeError for an option without a declaration, or if the definition lacks the method's options
    */
   add(rpc: MethodDescriptorProto, path: string, options?: JsonObject): JsonValue | undefined {
-    const custom = Object.entries(options ?? {}).filter(([name]) => name.startsWith("("));
-    const { options: known } = rpc;
-    // protobufjs writes empty options for a method with custom options only. Old versions of proto-loader omit all.
-    const isLost = (): boolean =>
-      options === undefined || MethodOptionsSchema.fields.every((field) => known && !isFieldSet(known, field));
-    if (custom.length === 0 && known !== undefined && isLost())
+    const set = Object.entries(options ?? {}).filter(([name, value]) => value !== defaults.get(name));
+    // protobufjs writes empty options for a method with custom options only. Old versions of proto-loader omit all. For a
+    // descriptor set, proto-loader has only defaults.
+    if (rpc.options !== undefined && set.every(([name]) => name === "uninterpreted_option"))
       throw optionsProblem(`the definition lacks the options of ${path}; update @grpc/proto-loader`);
+    const custom = set.filter(([name]) => name.startsWith("("));
     const values = new Map<string, JsonValue>();
     for (const [name, value] of custom) values.set(this.#resolve(name.slice(1, -1), path), value);
     this.#values.set(path, values);

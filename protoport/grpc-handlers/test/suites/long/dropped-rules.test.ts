@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type DescService, fromBinary, getExtension, toJson } from "@bufbuild/protobuf";
+import { create, type DescService, fromBinary, getExtension, toBinary, toJson } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createClient, createRouterTransport } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
@@ -191,6 +191,23 @@ describe("a definition from a descriptor set", () => {
     );
     expect(await statusOf(`${url}/items/a`)).toBe(200);
   });
+
+  // protoc writes a set without imports, and protobufjs names a file that it has read in this way.
+  test.each(["idempotency_level = NO_SIDE_EFFECTS", "deprecated = true", "deprecated = false"])(
+    "of one file named after its package needs descriptors for an RPC with %s",
+    (option) => {
+      const text = textOf(
+        `option ${option}; option (protoport.auth.v1.required_scopes) = { scopes: "a" };`,
+        "shop",
+      ).replace('import "rules.proto";', "");
+      const { file } = fromBinary(FileDescriptorSetSchema, buildSet({ "shop.proto": text }));
+      const own = create(FileDescriptorSetSchema, { file: file.filter(({ name }) => name === "shop.proto") });
+      const loaded = loadFileDescriptorSetFromBuffer(Buffer.from(toBinary(FileDescriptorSetSchema, own)));
+      expect(() => readServices(loaded)).toThrow(
+        "the definition lacks the options of /shop.Shop/Get; update @grpc/proto-loader, or set descriptors",
+      );
+    },
+  );
 
   test("is not mistaken for a definition of loadSync with google.api.HttpBody", async () => {
     const url = await serve(
