@@ -1,11 +1,9 @@
 import { readdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { createCertificate } from "@protoport/testing/http";
-import { createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { createTempFolder, freePort, type TempFolder } from "@protoport/testing/process";
 import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
@@ -187,15 +185,10 @@ test.each(
 
 test("check fails when the token issuer is unreachable", async () => {
   using folder = createTempFolder();
-  const closed = createServer().listen(0, "127.0.0.1");
-  await once(closed, "listening");
-  const address = closed.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  closed.close();
   const { exitCode, err } = await check(folder, {
     PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
     PLANTSTORE_JWT_AUDIENCES: "plants",
-    PLANTSTORE_JWT_KEYS_URLS: `http://127.0.0.1:${port}/keys`,
+    PLANTSTORE_JWT_KEYS_URLS: `http://127.0.0.1:${await freePort()}/keys`,
   });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 1,

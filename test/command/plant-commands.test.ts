@@ -41,6 +41,12 @@ test("import adds new plants, and reports present and deleted ones", async () =>
   expect(out).toEqual(["-9223372036854775808", "1", "3", "9223372036854775807"]);
 });
 
+test("import --restore also adds deleted plants", async () => {
+  using folder = createTempFolder();
+  const { out } = await runCommand(["import", "--restore"], await makeStore(folder, [2n]), "2\n");
+  expect(out).toEqual(["1 added, 0 already present, 0 skipped (deleted before)"]);
+});
+
 test("import reads a file", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { exitCode as exitCodes } from "../../src/command/command.ts";
 import { settingGroups } from "../../src/server/index.ts";
 import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder } from "@protoport/testing/process";
 
 const { version }: { version: string } = JSON.parse(
@@ -143,12 +143,9 @@ describe("serve", () => {
   });
 
   test("suggests another port when the port is in use", async () => {
-    const other = createServer().listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const address = other.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await using other = await startOnLoopback(createServer());
+    const { port } = other.address;
     const { exitCode, err } = await serveAt(["--port", String(port)]);
-    other.close();
     expect({ exitCode, err: err.join("\n") }).toEqual({
       exitCode: 1,
       err: expect.stringMatching(`^plantstore: cannot listen on .*: the port is in use; .* such as PORT=${port + 1}$`),

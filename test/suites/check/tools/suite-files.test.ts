@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "@protoport/testing/process";
@@ -39,18 +39,4 @@ test("the suite long repeats every file that tests only some combinations", () =
   expect(fileSuites.find(({ name }) => name === "long")?.repeats?.toSorted()).toEqual(
     reduced.filter((file) => suiteOf(file) === "unit").toSorted(),
   );
-});
-
-test.each(fileSuites)("the suite $name has test files", (suite) => {
-  expect(filesOf(suite)).not.toEqual([]);
-});
-
-test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))("the path %s, which a suite repeats, exists", (path) => {
-  expect(path).toMatch(/(?:\/|\.test\.ts)$/);
-  expect(existsSync(join(projectFolder, path))).toBe(true);
-});
-
-test.each(suites.filter((suite) => suite.kind === "program"))("the program of the suite $name exists", (suite) => {
-  expect(suite.program).toMatch(/^(?:protoport\/[a-z-]+\/)?test\/suites\/[a-z0-9-]+\/run[a-z-]*\.ts$/);
-  expect(existsSync(join(projectFolder, suite.program))).toBe(true);
 });

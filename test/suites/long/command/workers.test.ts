@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder, within
 } from "@protoport/testing/process";
+import { startOnLoopback } from "@protoport/testing/http";
 import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
@@ -130,11 +131,10 @@ test("SIGHUP before workers are started reloads the first worker when it listens
 test("SIGHUP does not stop a supervisor while its first worker starts", async () => {
   using folder = createTempFolder();
   // The server reads, because otherwise it would not detect that the client closes the connection.
-  await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
-  await once(silent, "listening");
+  const silent = createServer((socket) => socket.resume());
   const connected = within(once(silent, "connection"), "a connection to the database");
-  const address = silent.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using database = await startOnLoopback(silent);
+  const { port } = database.address;
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
     PORT: "0",
     DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
@@ -213,10 +213,8 @@ test("concurrent scrapes share one collection from the workers", async () => {
 
 test("the command starts no workers if the admin address is in use", async () => {
   using folder = createTempFolder();
-  const other = createServer().listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const address = other.address();
-  const usedPort = typeof address === "object" && address !== null ? address.port : 0;
+  await using other = await startOnLoopback(createServer());
+  const { port: usedPort } = other.address;
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
     PORT: "0",
     DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
@@ -227,7 +225,6 @@ test("the command starts no workers if the admin address is in use", async () =>
   expect(server.stderr()).toContain(
     `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`,
   );
-  other.close();
 });
 
 test("draining workers serve metrics, and a second signal kills them immediately", async () => {
@@ -280,10 +277,8 @@ test.each([
   { name: "the host is foreign", host: "192.0.2.1", want: 'HOST must be an address of this machine, got "192.0.2.1"' },
 ])("the command exits with 1 and names the setting if $name", async ({ host, want }) => {
   using folder = createTempFolder();
-  const other = createServer().listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const address = other.address();
-  const port = String(typeof address === "object" && address !== null ? address.port : 0);
+  await using other = await startOnLoopback(createServer());
+  const port = String(other.address.port);
   const flags = ["--workers", "2", "--host", host, "--port", port];
   await using server = startCommandLine(["serve", ...flags], folder.path, {
     DATABASE_URL: await postgres.createPlants([1n]),
@@ -291,7 +286,6 @@ test.each([
   });
   expect(await server.end()).toBe(1);
   expect(server.stderr()).toContain(want.replace("PORT", port));
-  other.close();
 });
 
 test("the command refuses workers in another program's cluster", async () => {
