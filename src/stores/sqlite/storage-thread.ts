@@ -30,7 +30,8 @@ export class StorageThread {
   readonly exited: Promise<string> = this.#exited.promise;
   readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
-  #opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
+  /** Resolves to a full disk's problem once the file is open. Rejects with a StoreOpenError for a damaged file. */
+  opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
   #onUpkeep: OnUpkeep | undefined;
   #exit: StoreProblem | undefined;
 
@@ -74,18 +75,13 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.#opened = thread.request(options).then(({ refusal, problem }) => {
+    thread.opened = thread.request(options).then(({ refusal, problem }) => {
       if (refusal !== undefined) throw new StoreOpenError(refusal);
       if (problem?.isTemporary === false) throw new Error(problem.text);
       return problem;
     });
-    await Promise.race([thread.#opened, thread.#checking.promise]);
+    await Promise.race([thread.opened, thread.#checking.promise]);
     return thread;
-  }
-
-  /** Resolves to a full disk's problem once the file is open. Rejects with a StoreOpenError for a damaged file. */
-  get opened(): Promise<StoreProblem | undefined> {
-    return this.#opened;
   }
 
   /** Resolves to the reply, which has only a problem if the thread exits before it replies. */
