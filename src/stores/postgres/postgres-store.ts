@@ -126,11 +126,14 @@ class PostgresBackend implements Backend {
     await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
-  /** Repeats a check that fails for a reason that may be brief, for as long as a batch, unless the store has a problem. */
+  /**
+   * Repeats a check that fails for a reason that may be brief, for as long as a batch, unless the store has a problem. A
+   * deletion that was committed meanwhile shows that the reason concerns only the check, such as a refused connection.
+   */
   async #findProblem(hasCommitted: boolean): Promise<StoreProblem | undefined> {
     const begunMs = performance.now();
     return await this.#sessions.use(begunMs + batchTimeoutMs, async (session) => {
-      for (let isWritten = hasCommitted; ; isWritten = this.health.hasCommittedSince(begunMs)) {
+      for (let isWritten = hasCommitted; ; isWritten = false) {
         try {
           const tables = await this.#location.check(session);
           if (!isWritten) await tables.checkWrite(session);
@@ -139,6 +142,7 @@ class PostgresBackend implements Backend {
           // The next check uses a new connection, perhaps to a new primary.
           session.discard();
           const problem = problemOf(fault);
+          if (problem.mayBeBrief && this.health.hasCommittedSince(begunMs)) return undefined;
           const isFinal = !problem.mayBeBrief || session.remainingMs < 2 * retryIntervalMs;
           if (isFinal || this.health.problem !== undefined) return problem;
         }

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
@@ -143,6 +144,30 @@ describe("a PostgreSQL store", () => {
     expect(refusals).toBeGreaterThan(3);
     refuse(false);
     await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  }, 60_000);
+
+  test("stays ready while checks fail but deletions succeed", async () => {
+    const ids = Array.from({ length: 160 }, (_, i) => BigInt(i + 1));
+    const url = await server.createPlants(ids);
+    let [isRefusing, refusals] = [false, 0];
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        // A part of the check's first statement.
+        if (isRefusing && data.includes("pg_rewrite") && ++refusals > 0) client.destroy();
+        else upstream.write(data);
+      });
+      upstream.pipe(client);
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    isRefusing = true;
+    // Longer than a check's interval and the ten seconds for which a check is repeated.
+    for (const id of ids) {
+      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+      await delay(100);
+      expect(store.problem).toBeUndefined();
+    }
+    expect(refusals).toBeGreaterThan(0);
     await store.close();
   }, 60_000);
 
