@@ -122,19 +122,17 @@ const firstUnprivilegedPort = ((setting) => (existsSync(setting) ? Number(readFi
 
 describe("serve", () => {
   const cannotListen = "plantstore: cannot listen on HOST: ";
-  test.each([
+  test.each(
+    // oxfmt-ignore
     [
-      "a regular file as the socket path",
-      "text",
-      (file: string): unknown => `${cannotListen}${file} is in use, or is not a socket`,
+      ["a regular file as the socket path", "text",
+        (file: string): unknown => `${cannotListen}${file} is in use, or is not a socket`],
+      ["a socket path in a missing directory", "none/s",
+        (file: string) => `${cannotListen}the directory of ${file} does not exist, or this user may not write to it`],
+      ["a socket path below a file", "text/s",
+        () => expect.stringMatching(`^${cannotListen}.*ENOTDIR: not a directory`)],
     ],
-    [
-      "a socket path in a missing directory",
-      "none/s",
-      (file: string) => `${cannotListen}the directory of ${file} does not exist, or this user may not write to it`,
-    ],
-    ["a socket path below a file", "text/s", () => expect.stringMatching(`^${cannotListen}.*ENOTDIR: not a directory`)],
-  ])("refuses %s with the reason", async (_name, path, want) => {
+  )("refuses %s with the reason", async (_name, path, want) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const file = folder.file(path);
@@ -222,13 +220,11 @@ test("serve --print-config prints effective values with their sources, and no se
   const rows = out.map((line) => line.split(/ {2,}/));
   expect({ exitCode, rows }).toEqual({
     exitCode: 0,
+    // oxfmt-ignore
     rows: expect.arrayContaining([
-      ["HOST", "127.0.0.1", "(default)"],
-      ["PORT", "9000", "(--port)"],
-      ["DATABASE_URL", "postgres://db.example:5432/plants"],
-      ["PLANTSTORE_TOKENS", "(hidden)"],
-      ["PLANTSTORE_JWT_ISSUERS", "https://…@issuer.example"],
-      ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
+      ["HOST", "127.0.0.1", "(default)"], ["PORT", "9000", "(--port)"],
+      ["DATABASE_URL", "postgres://db.example:5432/plants"], ["PLANTSTORE_TOKENS", "(hidden)"],
+      ["PLANTSTORE_JWT_ISSUERS", "https://…@issuer.example"], ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
     ]),
   });
   expect(out.join("\n")).not.toMatch(/rake|sixteen/);

@@ -29,14 +29,11 @@ const testCases: readonly TestCase[] = Object.entries(situations)
 type Outcomes = Readonly<Record<string, Partial<Want>>>;
 
 /** The outcomes for which every RPC must have a situation, by code or identifier. */
+// oxfmt-ignore
 const outcomesOfEveryRpc: Outcomes = {
-  done: { code: "ok" },
-  absent: { code: "not_found" },
-  "no token": { errorCode: "ERR_CREDENTIAL_MISSING" },
-  "wrong token": { errorCode: "ERR_TOKEN_INVALID" },
-  "missing scope": { errorCode: "ERR_SCOPE_INSUFFICIENT" },
-  "store down": { errorCode: "ERR_STORE_UNAVAILABLE" },
-  "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
+  done: { code: "ok" }, absent: { code: "not_found" }, "no token": { errorCode: "ERR_CREDENTIAL_MISSING" },
+  "wrong token": { errorCode: "ERR_TOKEN_INVALID" }, "missing scope": { errorCode: "ERR_SCOPE_INSUFFICIENT" },
+  "store down": { errorCode: "ERR_STORE_UNAVAILABLE" }, "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
   "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
 };
 /** The further outcomes that RPCs with an effect must have. */

@@ -321,13 +321,11 @@ describe.concurrent("a server with HTTP/1.1", () => {
     expect(statuses).toStrictEqual([204, 400, 204, 400, 204]);
   });
 
+  // oxfmt-ignore
   const followingBytes = [
     { name: "invalid HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
-    {
-      name: "a header over the limit",
-      sent: withLine(`DELETE /plants/8 HTTP/1.1\r\nfoo: ${"a".repeat(20_000)}`),
-      httpStatus: 431,
-    },
+    { name: "a header over the limit", sent: withLine(`DELETE /plants/8 HTTP/1.1\r\nfoo: ${"a".repeat(20_000)}`),
+      httpStatus: 431 },
     { name: "an undeclared body", sent: "{}", httpStatus: 400 },
     { name: "a digit", sent: "7", httpStatus: 400 },
     { name: "CONNECT", sent: withLine("CONNECT x:80 HTTP/1.1"), httpStatus: 400 },

@@ -224,13 +224,11 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 
+// oxfmt-ignore
 test.each([
-  ["PLANTSTORE_SERVICE_HOST", "10.0.0.1"],
-  ["PLANTSTORE_SERVICE_PORT_HTTP", "80"],
-  ["PLANTSTORE_PORT", "tcp://10.0.0.1:80"],
-  ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
-  ["PLANTSTORE_CANARY_SERVICE_PORT", "80"],
-  ["PLANTSTORE_TOKEN", ""],
+  ["PLANTSTORE_SERVICE_HOST", "10.0.0.1"], ["PLANTSTORE_SERVICE_PORT_HTTP", "80"],
+  ["PLANTSTORE_PORT", "tcp://10.0.0.1:80"], ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
+  ["PLANTSTORE_CANARY_SERVICE_PORT", "80"], ["PLANTSTORE_TOKEN", ""],
 ])("the unknown setting %s=%j is ignored by readConfiguration", (name, value) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });

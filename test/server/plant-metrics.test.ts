@@ -158,18 +158,16 @@ test.each<[name: string, version: HttpVersion, request: HttpRequest, status: str
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
 });
 
-test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
-  {
-    name: "a malformed request",
-    frames: [begun(1, ["Upper", "case"])],
-    want: [{ labels: { scope: "stream", code: "PROTOCOL_ERROR" }, value: 1 }],
-  },
-  {
-    name: "rapid stream resets (CVE-2023-44487)",
-    frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
-    want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }],
-  },
-])("metrics count $name as an HTTP/2 client error", async ({ frames, want }) => {
+test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>(
+  // oxfmt-ignore
+  [
+    { name: "a malformed request", frames: [begun(1, ["Upper", "case"])],
+      want: [{ labels: { scope: "stream", code: "PROTOCOL_ERROR" }, value: 1 }] },
+    { name: "rapid stream resets (CVE-2023-44487)",
+      frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
+      want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }] },
+  ],
+)("metrics count $name as an HTTP/2 client error", async ({ frames, want }) => {
   const name = "gateway_http2_errors_total";
   const send = async (): Promise<void> => {
     using connection = await openFrames(server);
@@ -285,12 +283,9 @@ test("metrics have each watched file's last reload and last success", async () =
   using files = createTempFolder();
   const { cert, key } = createCertificate("plants");
   const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+  // oxfmt-ignore
   const texts = {
-    cert,
-    key,
-    hashes: "",
-    jwks: JSON.stringify({ keys: [{ ...publicKey, alg: "ES256" }] }),
-    secret: "secret",
+    cert, key, hashes: "", jwks: JSON.stringify({ keys: [{ ...publicKey, alg: "ES256" }] }), secret: "secret",
     authority: cert,
     url: `postgres://plants:secret@127.0.0.1:1/plants?sslrootcert=${files.file("authority")}&sslmode=verify-full`,
   };

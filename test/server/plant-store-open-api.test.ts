@@ -37,17 +37,15 @@ test("the OpenAPI document adds only the Idempotency-Key header to the specifica
             { name: "id", in: "path", required: true, description: text, schema: { type: "integer", format: "int64" } },
             { name: "Idempotency-Key", in: "header", description: text, schema: { type: "string", pattern: text } },
           ],
+          // oxfmt-ignore
           responses: {
             "204": { description: "The plant is deleted." },
-            "400": {
-              description: "Unexpected error.",
-              content: {
+            "400": { description: "Unexpected error.", content: {
                 "application/json": {
                   schema: { $ref: "#/components/schemas/Error" },
                   example: { error: 5, message: "plant 7 not found" },
                 },
-              },
-            },
+              } },
           },
           "x-rpc": { procedure: "/plantstore.v1.PlantService/DeletePlant", path: "/plants/{id}" },
         },

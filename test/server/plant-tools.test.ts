@@ -55,14 +55,12 @@ describe("the tool DeletePlant", () => {
   test("is destructive and idempotent, and has a string as id", async () => {
     const { body } = await send(statelessRequest("tools/list", {}, [bearer(tokens.good)]));
     expect(body["result"]).toMatchObject({
+      // oxfmt-ignore
       tools: [
         {
-          name: tool,
-          title: "Delete Plant",
-          description: expect.stringContaining("plant"),
+          name: tool, title: "Delete Plant", description: expect.stringContaining("plant"),
           inputSchema: { type: "object", properties: { id: { type: "string" } }, additionalProperties: false },
-          outputSchema: { type: "object" },
-          annotations: { destructiveHint: true, idempotentHint: true },
+          outputSchema: { type: "object" }, annotations: { destructiveHint: true, idempotentHint: true },
         },
       ],
       cacheScope: "private",

@@ -53,6 +53,7 @@ const interceptors = [createErrorInterceptor(toError), failing];
 
 type Server = { readonly baseUrl: string; close(): Promise<unknown> };
 
+// oxfmt-ignore
 const servers: readonly { readonly name: string; readonly start: () => Promise<Server> }[] = [
   {
     name: "the gateway",
@@ -63,13 +64,10 @@ const servers: readonly { readonly name: string; readonly start: () => Promise<S
       return { baseUrl: `http://${address}:${String(port)}`, close: () => gateway.close() };
     },
   },
-  {
-    name: "connect-node",
-    start: async () => {
+  { name: "connect-node", start: async () => {
       const server = createServer(connectNodeAdapter({ routes, interceptors }));
       return { baseUrl: await listenOnLoopback(server), close: async () => server.close() };
-    },
-  },
+    } },
 ];
 
 const calls = [

@@ -31,13 +31,10 @@ export const suites: readonly Suite[] = [
   },
   {
     ...longSuite,
+    // oxfmt-ignore
     repeats: [
-      ...longRepeats,
-      "test/contract/grpc-frames.test.ts",
-      "test/contract/hostile-credentials.test.ts",
-      "test/contract/json.test.ts",
-      "test/contract/no-call.test.ts",
-      "test/server/wiring.test.ts",
+      ...longRepeats, "test/contract/grpc-frames.test.ts", "test/contract/hostile-credentials.test.ts",
+      "test/contract/json.test.ts", "test/contract/no-call.test.ts", "test/server/wiring.test.ts",
     ],
   },
   {

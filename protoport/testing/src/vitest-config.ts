@@ -15,11 +15,9 @@ function projectOf(suite: FileSuite): TestProjectConfiguration {
   const { name, blocks = false, hasBuildLimit = false, environment, nodeFlags } = suite;
   return {
     extends: true,
+    // oxfmt-ignore
     test: {
-      name,
-      ...filePatternsOf(suite),
-      ...(!blocks && { setupFiles }),
-      ...(hasBuildLimit && buildLimits),
+      name, ...filePatternsOf(suite), ...(!blocks && { setupFiles }), ...(hasBuildLimit && buildLimits),
       ...(environment !== undefined && { env: environment }),
       ...(nodeFlags !== undefined && { execArgv: [...nodeFlags] }),
     },

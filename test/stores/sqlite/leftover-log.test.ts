@@ -112,13 +112,11 @@ describe("a leftover log", () => {
     expect(() => openDatabase({ file })).toThrow(/^cannot open .*plants\.db: EISDIR/);
   });
 
+  // oxfmt-ignore
   const situations: readonly { name: string; prepare: (file: string) => Disposable | void; checks: number }[] = [
     { name: "without an index is checked", prepare: () => undefined, checks: 1 },
-    {
-      name: "with an index is checked",
-      prepare: (file) => writeFileSync(`${file}-shm`, new Uint8Array(32_768)),
-      checks: 1,
-    },
+    { name: "with an index is checked", prepare: (file) => writeFileSync(`${file}-shm`, new Uint8Array(32_768)),
+      checks: 1 },
     { name: "that another process reads is checked", prepare: openAndRun("SELECT count(*) FROM plants"), checks: 1 },
     { name: "to which another process commits is not checked", prepare: openAndRun("DELETE FROM plants"), checks: 0 },
     { name: "without content is not checked", prepare: (file) => truncateSync(`${file}-wal`), checks: 0 },

@@ -14,13 +14,11 @@ interface Command {
   readonly run: (source: string, path: string) => void;
 }
 
+// oxfmt-ignore
 const commands: readonly Command[] = [
   { name: "backup", code: (source, path) => `backUp("${source}", "${path}")`, run: backUp },
-  {
-    name: "restore",
-    code: (source, path) => `restore("${path}", "${source}")`,
-    run: (source, path) => restore(path, source),
-  },
+  { name: "restore", code: (source, path) => `restore("${path}", "${source}")`,
+    run: (source, path) => restore(path, source) },
 ];
 
 const pairs = commands.flatMap((first) => commands.map((next) => ({ first, next })));

@@ -68,20 +68,18 @@ describe.each(callers)("connect-web in a page of another origin, $name", (caller
     );
   });
 
-  test.each([
-    ["without a token", { id: 9n }, "ConnectError: [unauthenticated] a bearer token is required"],
-    ["with a wrong token", { id: 9n, token: tokens.unknown }, "ConnectError: [unauthenticated] the token is not valid"],
+  test.each(
+    // oxfmt-ignore
     [
-      "with an id beyond a double's precision",
-      { id: longId, token },
-      `ConnectError: [not_found] plant ${longId} not found`,
+      ["without a token", { id: 9n }, "ConnectError: [unauthenticated] a bearer token is required"],
+      ["with a wrong token", { id: 9n, token: tokens.unknown },
+        "ConnectError: [unauthenticated] the token is not valid"],
+      ["with an id beyond a double's precision", { id: longId, token },
+        `ConnectError: [not_found] plant ${longId} not found`],
+      ["after its deadline", { id: situations.slow, token, timeoutMs: 300 },
+        expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/)],
     ],
-    [
-      "after its deadline",
-      { id: situations.slow, token, timeoutMs: 300 },
-      expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
-    ],
-  ])("a call %s gets the server's error", async (_name, call, want) => {
+  )("a call %s gets the server's error", async (_name, call, want) => {
     expect(await deletePlant(caller, call)).toEqual(want);
   });
 });

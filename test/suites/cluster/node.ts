@@ -72,17 +72,14 @@ export class Node {
       ETCD_ADVERTISE_CLIENT_URLS: `http://${name}:2379`,
       ETCD_DATA_DIR: join(this.#folder, "etcd"),
     });
+    // oxfmt-ignore
     this.#start("patroni", ["patroni", join(projectFolder, "deploy/cluster/patroni.yml")], {
-      PATRONI_NAME: name,
-      PATRONI_RESTAPI_CONNECT_ADDRESS: `${name}:8008`,
-      PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${name}:5432`,
-      PATRONI_POSTGRESQL_DATA_DIR: join(this.#folder, "data"),
+      PATRONI_NAME: name, PATRONI_RESTAPI_CONNECT_ADDRESS: `${name}:8008`,
+      PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${name}:5432`, PATRONI_POSTGRESQL_DATA_DIR: join(this.#folder, "data"),
       PATRONI_POSTGRESQL_PGPASS: join(this.#folder, "pgpass"),
       PATRONI_POSTGRESQL_BIN_DIR: this.#citusPrograms ?? postgresFolder() ?? "",
-      ...(this.#citusPrograms === undefined ? {} : citusEnvironment),
-      PATRONI_SUPERUSER_USERNAME: "postgres",
-      PATRONI_SUPERUSER_PASSWORD: password,
-      PATRONI_REPLICATION_USERNAME: "replicator",
+      ...(this.#citusPrograms === undefined ? {} : citusEnvironment), PATRONI_SUPERUSER_USERNAME: "postgres",
+      PATRONI_SUPERUSER_PASSWORD: password, PATRONI_REPLICATION_USERNAME: "replicator",
       PATRONI_REPLICATION_PASSWORD: password,
     });
   }

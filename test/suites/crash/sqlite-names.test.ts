@@ -25,13 +25,11 @@ const mountedFile: StoreName = {
   mounts: "touch data/plants.db; mount --bind volume/plants.db data/plants.db",
 };
 
+// oxfmt-ignore
 const refused: readonly (StoreName & { readonly problem: RegExp })[] = [
-  {
-    name: "a hard link",
-    path: "data/plants.db",
+  { name: "a hard link", path: "data/plants.db",
     link: (folder) => linkSync(folder.file("volume/plants.db"), folder.file("data/plants.db")),
-    problem: /the file has 2 names \(hard links\)/,
-  },
+    problem: /the file has 2 names \(hard links\)/ },
   { ...mountedFile, problem: /the file itself is a mount point.*: mount the folder, not the file/ },
 ];
 

@@ -84,13 +84,11 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
 ];
 
 // After the sync for the log's header, the fourth deletion is the fifth sync.
+// oxfmt-ignore
 const ends = [
   { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
-  {
-    name: "stopped by a failed sync",
-    fault: "fail -wal 5",
-    outcomes: [true, true, true, unknown, ...Array(6).fill(away)],
-  },
+  { name: "stopped by a failed sync", fault: "fail -wal 5",
+    outcomes: [true, true, true, unknown, ...Array(6).fill(away)] },
 ];
 
 describe.runIf(canForget()).each(ends)("a power loss after a store was $name", ({ fault, outcomes }) => {

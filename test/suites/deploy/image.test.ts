@@ -149,13 +149,10 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
 
   test("serves, and drains on SIGTERM", async () => {
     const [program = "", ...args] = image.command;
+    // oxfmt-ignore
     const environment = {
-      ...image.environment,
-      HOST: "127.0.0.1",
-      PORT: "0",
-      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
-      PLANTSTORE_TOKENS: serveToken,
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
+      ...image.environment, HOST: "127.0.0.1", PORT: "0", DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: serveToken, PLANTSTORE_DRAIN_DELAY_MS: "0",
     };
     await using migrating = startProgram(program, [...args.slice(0, -1), "migrate"], image.folder, environment);
     expect(await migrating.end()).toBe(0);

@@ -70,20 +70,18 @@ async function deleteFromPython(mode: string, plant: string): Promise<Results> {
 
 type Call = (plant: string) => Promise<Results>;
 
-test.each<{ name: string; plant: string; call: Call }>([
-  {
-    name: "version 2 of the TypeScript client without initialize",
-    plant: "1",
-    call: async (plant) => await deleteWith(await connect2(server.url, "2026-07-28", `Bearer ${token}`), plant),
-  },
-  {
-    name: "version 1 of the TypeScript SDK",
-    plant: "2",
-    call: async (plant) => await deleteWith(await connect1(server.url, `Bearer ${token}`), plant),
-  },
-  { name: "the Python client without initialize", plant: "3", call: (plant) => deleteFromPython("2026-07-28", plant) },
-  { name: "the Python client with initialize", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
-])("$name deletes a plant, and receives the errors of failed calls", async ({ plant, call }) => {
+test.each<{ name: string; plant: string; call: Call }>(
+  // oxfmt-ignore
+  [
+    { name: "version 2 of the TypeScript client without initialize", plant: "1",
+      call: async (plant) => await deleteWith(await connect2(server.url, "2026-07-28", `Bearer ${token}`), plant) },
+    { name: "version 1 of the TypeScript SDK", plant: "2",
+      call: async (plant) => await deleteWith(await connect1(server.url, `Bearer ${token}`), plant) },
+    { name: "the Python client without initialize", plant: "3",
+      call: (plant) => deleteFromPython("2026-07-28", plant) },
+    { name: "the Python client with initialize", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
+  ],
+)("$name deletes a plant, and receives the errors of failed calls", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));
 });
 

@@ -21,14 +21,11 @@ export async function startToolServer(): Promise<ToolServer> {
   const provider = opened.use(await startAuthorizationServer());
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
+  // oxfmt-ignore
   opened.use(
     await startConfigured({
-      PORT: String(port),
-      PLANTSTORE_MCP: "on",
-      PLANTSTORE_PUBLIC_URL: baseUrl,
-      PLANTSTORE_JWT_ISSUERS: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCES: `${baseUrl},${baseUrl}/mcp`,
-      PLANTSTORE_JWT_KEYS_URLS: provider.keysUrl,
+      PORT: String(port), PLANTSTORE_MCP: "on", PLANTSTORE_PUBLIC_URL: baseUrl, PLANTSTORE_JWT_ISSUERS: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCES: `${baseUrl},${baseUrl}/mcp`, PLANTSTORE_JWT_KEYS_URLS: provider.keysUrl,
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     }),
   );

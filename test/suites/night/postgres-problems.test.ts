@@ -48,25 +48,23 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 describe("a store", () => {
   // Reads still succeed, and no deletion fails.
-  test.each([
-    {
-      name: "the disk for its records is full",
-      sql: `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
-              $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$;
-            CREATE TRIGGER fill BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION fill()`,
-      undo: "DROP TRIGGER fill ON deletions",
-      problem: /: No space left on device$/,
-      // The plant is missing, and reporting that needs no write.
-      asked: [9n],
-    },
-    {
-      name: "its user has lost a privilege",
-      sql: "REVOKE DELETE ON plants FROM idler",
-      undo: "GRANT DELETE ON plants TO idler",
-      problem: /: the user lacks privileges: DELETE on plants$/,
-      asked: [],
-    },
-  ])("detects with health checks that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      {
+        name: "the disk for its records is full",
+        sql: `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$;
+              CREATE TRIGGER fill BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION fill()`,
+        undo: "DROP TRIGGER fill ON deletions",
+        problem: /: No space left on device$/,
+        // The plant is missing, and reporting that needs no write.
+        asked: [9n],
+      },
+      { name: "its user has lost a privilege", sql: "REVOKE DELETE ON plants FROM idler",
+        undo: "GRANT DELETE ON plants TO idler", problem: /: the user lacks privileges: DELETE on plants$/, asked: [] },
+    ],
+  )("detects with health checks that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
     const url = await server.createSchema();
     await migratePlants({ kind: "postgres", url });
     const schema = /plants_\d+/.exec(url)?.[0];

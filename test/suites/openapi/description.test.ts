@@ -114,13 +114,10 @@ test.each([
     // The phases run one after the other, because in one run, the few cases in the first would leave hardly any for the
     // second.
     for (const phases of ["coverage", "fuzzing"]) {
+      // oxfmt-ignore
       const result = await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
-        header: `Authorization: Bearer ${tokens.good}`,
-        checks: "all",
-        "exclude-checks": otherPolicy.join(","),
-        phases,
-        mode,
-        "max-examples": "1000",
+        header: `Authorization: Bearer ${tokens.good}`, checks: "all", "exclude-checks": otherPolicy.join(","), phases,
+        mode, "max-examples": "1000",
       });
       expect(result.failures).toEqual([]);
       generated += result.generated;

@@ -53,12 +53,9 @@ test("promtool's tests for the alert rules pass", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
 });
 
+// oxfmt-ignore
 const serving = {
-  PORT: "0",
-  PLANTSTORE_TOKENS: token,
-  PLANTSTORE_DRAIN_DELAY_MS: "0",
-  PLANTSTORE_ADMIN_ADDRESS: "0",
-  LOG_LEVEL: "info",
+  PORT: "0", PLANTSTORE_TOKENS: token, PLANTSTORE_DRAIN_DELAY_MS: "0", PLANTSTORE_ADMIN_ADDRESS: "0", LOG_LEVEL: "info",
   PLANTSTORE_AUDIT: "by-level",
 };
 

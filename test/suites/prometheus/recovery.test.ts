@@ -29,13 +29,10 @@ function shellOfPostgres({ socketFolder }: Production["postgres"], port: string,
     '#!/bin/sh\ncase $1 in */wal/*) [ ! -f "$1" ] || sleep 0.5 ;; esac\nexec /bin/cp "$@"\n',
     { mode: 0o755 },
   );
+  // oxfmt-ignore
   const environment = {
-    PATH: [tools, postgresBinaries(), process.env["PATH"]].join(delimiter),
-    PGHOST: socketFolder,
-    PGPORT: port,
-    PGUSER: "tester",
-    PGDATABASE: "postgres",
-    BACKUP: join(socketFolder, "backup"),
+    PATH: [tools, postgresBinaries(), process.env["PATH"]].join(delimiter), PGHOST: socketFolder, PGPORT: port,
+    PGUSER: "tester", PGDATABASE: "postgres", BACKUP: join(socketFolder, "backup"),
   };
   return (commands, more = {}) => {
     const here = commands

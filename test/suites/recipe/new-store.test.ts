@@ -100,13 +100,10 @@ test("a new store kind works by its rows alone", { timeout: buildLimitMs }, asyn
   );
   const pressed = expect.stringContaining("pressed: fern");
   const scissors = expect.stringContaining("use scissors instead");
+  // oxfmt-ignore
   expect(results).toEqual([
     ["serve", 78, expect.stringContaining("PLANTSTORE_WORKERS must be 1 unless several processes can use the store")],
-    ["serve", 1, pressed],
-    ["check", 1, pressed],
-    ["migrate", 1, pressed],
-    ["export", 1, pressed],
-    ["backup", 2, scissors],
-    ["restore", 2, scissors],
+    ["serve", 1, pressed], ["check", 1, pressed], ["migrate", 1, pressed], ["export", 1, pressed],
+    ["backup", 2, scissors], ["restore", 2, scissors],
   ]);
 });

@@ -16,6 +16,7 @@ afterAll(() => postgres[Symbol.asyncDispose]());
 /** A store, and how to change its schema's version. */
 type Store = { readonly url: string; readonly setVersion: (version: number) => Promise<void> };
 
+// oxfmt-ignore
 const stores: readonly { name: string; create: (folder: TempFolder) => Promise<Store> }[] = [
   {
     name: "SQLite",
@@ -27,15 +28,12 @@ const stores: readonly { name: string; create: (folder: TempFolder) => Promise<S
       },
     }),
   },
-  {
-    name: "PostgreSQL",
-    create: async () => {
+  { name: "PostgreSQL", create: async () => {
       const url = await postgres.createSchema();
       const setVersion = async (version: number): Promise<void> =>
         void (await runSql(url, `UPDATE plantstore_schema SET version = ${version}`));
       return { url, setVersion };
-    },
-  },
+    } },
 ];
 
 const commands = [["serve"], ["check"], ["import"], ["export"], ["deletions"], ["migrate"]];

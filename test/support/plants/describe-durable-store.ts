@@ -36,15 +36,13 @@ export type DurableFact =
 type FactTests = (open: OpenStore, calls: Calls) => void;
 
 /** The facts about durable stores, with their tests. A store that lacks a fact states it. */
+// oxfmt-ignore
 export const durableFacts: readonly { readonly fact: DurableFact; readonly tests: FactTests }[] = [
   { fact: "a reopened store", tests: (open) => testReopened(reopening(open)) },
-  {
-    fact: "a killed store",
-    tests: (open) => {
+  { fact: "a killed store", tests: (open) => {
       testKilled(withDatabase(open));
       testRestarted(withDatabase(open));
-    },
-  },
+    } },
   { fact: "deletion records", tests: (open) => testRetention(withDatabase(open)) },
   { fact: "a queued deletion", tests: (open) => testQueue(withDatabase(open)) },
   { fact: "a protected plant", tests: (open) => testProtected(withDatabase(open)) },

@@ -180,23 +180,21 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await opened.store.delete(2n, deleteCall({ subject: "bob", requestId: "r-2" }));
       await opened.store.delete(1n, deleteCall({ subject: "bob\0'\"{},\\", requestId: "r-3" }));
       const listed = (await collect(opened.database.listDeletions())).flat();
-      expect(listed).toEqual([
-        {
-          plantId: int64Min,
-          deletedAtUs: expect.any(BigInt),
-          subject: "ann",
-          requestId: "r-1",
-          batch: expect.any(String),
-        },
-        {
-          plantId: 1n,
-          deletedAtUs: expect.any(BigInt),
-          // PostgreSQL cannot store U+0000, so no store keeps it.
-          subject: "bob\uFFFD'\"{},\\",
-          requestId: "r-3",
-          batch: expect.any(String),
-        },
-      ]);
+      expect(listed).toEqual(
+        // oxfmt-ignore
+        [
+          { plantId: int64Min, deletedAtUs: expect.any(BigInt), subject: "ann", requestId: "r-1",
+            batch: expect.any(String) },
+          {
+            plantId: 1n,
+            deletedAtUs: expect.any(BigInt),
+            // PostgreSQL cannot store U+0000, so no store keeps it.
+            subject: "bob\uFFFD'\"{},\\",
+            requestId: "r-3",
+            batch: expect.any(String),
+          },
+        ],
+      );
       expect(listed[0]?.batch).not.toEqual(listed[1]?.batch);
       for (const { deletedAtUs } of listed) {
         // A database server has a separate clock.
@@ -251,13 +249,11 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         await opened().store.delete(1n, deleteCall());
       });
 
+      // oxfmt-ignore
       test.each([
-        { since: new Date(0), listed: 1 },
-        { since: new Date("0000-01-01T00:00:00Z"), listed: 1 },
-        { since: new Date("0000-01-01T00:00:00+23:59"), listed: 1 },
-        { since: new Date(-8.64e15), listed: 1 },
-        { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
-        { since: new Date(8.64e15), listed: 0 },
+        { since: new Date(0), listed: 1 }, { since: new Date("0000-01-01T00:00:00Z"), listed: 1 },
+        { since: new Date("0000-01-01T00:00:00+23:59"), listed: 1 }, { since: new Date(-8.64e15), listed: 1 },
+        { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 }, { since: new Date(8.64e15), listed: 0 },
       ])("since $since lists $listed of one deletion", async ({ since, listed }) => {
         expect((await collect(opened().database.listDeletions({ since }))).flat()).toHaveLength(listed);
       });

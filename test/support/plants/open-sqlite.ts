@@ -35,13 +35,11 @@ export const openSqlite: OpenWithDatabase = async (plants) => {
     store,
     plants: () => plantsIn(file),
     reopen: async (options) => (await loadOtherProcess())({ file, ...options }),
+    // oxfmt-ignore
     database: {
-      location: { kind: "sqlite", path: file },
-      kill: async () => undefined,
-      run,
+      location: { kind: "sqlite", path: file }, kill: async () => undefined, run,
       failDeletions: () => run("CREATE TRIGGER fail AFTER DELETE ON plants BEGIN SELECT json('no JSON'); END"),
-      protect: (way, ids) => run(protectionSql[way](ids.join())),
-      recorded: () => recordedIn(file),
+      protect: (way, ids) => run(protectionSql[way](ids.join())), recorded: () => recordedIn(file),
       age: (days) => ageRecords(file, days),
     },
     [Symbol.asyncDispose]: async () => {

@@ -108,13 +108,11 @@ const settingDifferences: Readonly<Record<string, string>> = {
 };
 
 /** Flags whose name differs from the end of their setting's path, each with the reason. */
+// oxfmt-ignore
 const flagDifferences: Readonly<Record<string, string>> = {
-  reflection: "a value of the setting descriptors",
-  "reflect-header": "the name in buf curl and grpcurl",
-  rest: "the switches are most of what `rest` has",
-  cors: "origins are the only required setting of `cors`",
-  mcp: "tools are the only setting of `mcp`",
-  visibility: "labels are the only setting of `visibility`",
+  reflection: "a value of the setting descriptors", "reflect-header": "the name in buf curl and grpcurl",
+  rest: "the switches are most of what `rest` has", cors: "origins are the only required setting of `cors`",
+  mcp: "tools are the only setting of `mcp`", visibility: "labels are the only setting of `visibility`",
 };
 
 const rows = settingRows();

@@ -38,16 +38,14 @@ function http1Call(procedure: string): Buffer {
 // The first call gets a response, the second runs until it is cancelled, and the third follows the running call.
 const procedures = [getReadingProcedure, waterBedProcedure, getReadingProcedure];
 
+// oxfmt-ignore
 const conversations = [
   { name: "HTTP/1.1", bytes: Buffer.concat(procedures.map(http1Call)) },
-  {
-    name: "HTTP/2",
-    bytes: Buffer.concat([
+  { name: "HTTP/2", bytes: Buffer.concat([
       clientPreface,
       frameBytes(frame(frameType.settings, 0, 0)),
       ...procedures.flatMap((procedure, at) => http2Call(2 * at + 1, procedure)),
-    ]),
-  },
+    ]) },
 ] as const;
 
 // Node's warnings about too many listeners on one object, which show that listeners are never removed.

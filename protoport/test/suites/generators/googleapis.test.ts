@@ -35,17 +35,15 @@ interface Package {
   readonly broken?: Readonly<Record<string, string>>;
 }
 
+// oxfmt-ignore
 const packages: readonly Package[] = [
   { name: "google.pubsub.v1" },
   { name: "google.cloud.secretmanager.v1" },
   { name: "google.cloud.kms.v1" },
   { name: "google.cloud.tasks.v2" },
   // Its rule for lists also matches every document's path.
-  {
-    name: "google.firestore.v1",
-    omit: ["google.firestore.v1.Firestore.ListDocuments"],
-    broken: { orval: "Duplicate identifier 'document'" },
-  },
+  { name: "google.firestore.v1", omit: ["google.firestore.v1.Firestore.ListDocuments"],
+    broken: { orval: "Duplicate identifier 'document'" } },
 ];
 
 const types = ["--types", "node", "--typeRoots", join(projectFolder, "node_modules/@types")];

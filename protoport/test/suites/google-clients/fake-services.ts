@@ -12,13 +12,11 @@ import { type ClientCall, nextPageToken } from "./client-calls.ts";
 /** An error code that the clients do not retry, and its HTTP status. */
 export type ErrorCode = { readonly code: Code; readonly httpStatus: number };
 
+// oxfmt-ignore
 const errorCodes: readonly ErrorCode[] = [
-  { code: Code.InvalidArgument, httpStatus: 400 },
-  { code: Code.PermissionDenied, httpStatus: 403 },
-  { code: Code.NotFound, httpStatus: 404 },
-  { code: Code.AlreadyExists, httpStatus: 409 },
-  { code: Code.FailedPrecondition, httpStatus: 400 },
-  { code: Code.OutOfRange, httpStatus: 400 },
+  { code: Code.InvalidArgument, httpStatus: 400 }, { code: Code.PermissionDenied, httpStatus: 403 },
+  { code: Code.NotFound, httpStatus: 404 }, { code: Code.AlreadyExists, httpStatus: 409 },
+  { code: Code.FailedPrecondition, httpStatus: 400 }, { code: Code.OutOfRange, httpStatus: 400 },
   { code: Code.Unimplemented, httpStatus: 501 },
 ];
 

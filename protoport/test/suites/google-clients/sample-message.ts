@@ -19,13 +19,11 @@ const scalars: Readonly<Record<ScalarType, JsonValue>> = {
 };
 
 /** Types with a special form in JSON. An Any is omitted, because its type would be arbitrary. */
+// oxfmt-ignore
 const specialForms: Readonly<Record<string, JsonValue | undefined>> = {
-  "google.protobuf.Any": undefined,
-  "google.protobuf.Duration": "3.000000001s",
-  "google.protobuf.FieldMask": "displayName,rateLimits.maxBurstSize",
-  "google.protobuf.ListValue": [null, 1.5],
-  "google.protobuf.Struct": { a: [true, { b: "c" }] },
-  "google.protobuf.Timestamp": "2026-11-26T18:00:00.123456789Z",
+  "google.protobuf.Any": undefined, "google.protobuf.Duration": "3.000000001s",
+  "google.protobuf.FieldMask": "displayName,rateLimits.maxBurstSize", "google.protobuf.ListValue": [null, 1.5],
+  "google.protobuf.Struct": { a: [true, { b: "c" }] }, "google.protobuf.Timestamp": "2026-11-26T18:00:00.123456789Z",
   "google.protobuf.Value": "v",
 };
 

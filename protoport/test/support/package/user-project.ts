@@ -35,16 +35,13 @@ export function tarballOf(name: string, folder: string = join(projectFolder, "di
 /** Returns the tarballs in a folder. */
 export function tarballsIn(folder: string): Readonly<Record<`@protoport/${LibraryName}`, string>> {
   const tarball = (name: string): string => tarballOf(name, folder);
+  // oxfmt-ignore
   return {
-    "@protoport/gateway": tarball("protoport-gateway"),
-    "@protoport/command-line": tarball("protoport-command-line"),
-    "@protoport/docs-page": tarball("protoport-docs-page"),
-    "@protoport/rest-client": tarball("protoport-rest-client"),
-    "@protoport/auth": tarball("protoport-auth"),
-    "@protoport/telemetry": tarball("protoport-telemetry"),
+    "@protoport/gateway": tarball("protoport-gateway"), "@protoport/command-line": tarball("protoport-command-line"),
+    "@protoport/docs-page": tarball("protoport-docs-page"), "@protoport/rest-client": tarball("protoport-rest-client"),
+    "@protoport/auth": tarball("protoport-auth"), "@protoport/telemetry": tarball("protoport-telemetry"),
     "@protoport/frameworks": tarball("protoport-frameworks"),
-    "@protoport/grpc-handlers": tarball("protoport-grpc-handlers"),
-    "@protoport/proxy": tarball("protoport-proxy"),
+    "@protoport/grpc-handlers": tarball("protoport-grpc-handlers"), "@protoport/proxy": tarball("protoport-proxy"),
   };
 }
 

@@ -7,12 +7,10 @@ export async function askEndpoint(
   header: Readonly<Record<string, string>> = {},
 ): Promise<EndpointResponse> {
   if (endpoint === undefined) throw new Error("the endpoint is missing");
+  // oxfmt-ignore
   return await endpoint.handle({
-    httpMethod: "GET",
-    target: endpoint.path,
-    readBody: async () => new Uint8Array(0),
-    header: { get: (name) => header[name] ?? null },
-    peer: { address: "127.0.0.1", port: 50_000 },
+    httpMethod: "GET", target: endpoint.path, readBody: async () => new Uint8Array(0),
+    header: { get: (name) => header[name] ?? null }, peer: { address: "127.0.0.1", port: 50_000 },
     contextValues: createContextValues(),
   });
 }

@@ -76,11 +76,9 @@ export async function startGreenhouse(
       await once(events, "completed");
     }
   };
+  // oxfmt-ignore
   return {
-    gateway,
-    address: listening.address,
-    openRequests: () => listening.openRequests(),
-    completedRequests,
+    gateway, address: listening.address, openRequests: () => listening.openRequests(), completedRequests,
     completed: (count) => within(enough(count), `${String(count)} completed requests`),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   };

@@ -78,11 +78,9 @@ export const optionalFiles: readonly OptionalFile[] = [
 ];
 
 /** A file that imports `options.proto`, with a service `a.Whole` that needs no other file. */
+// oxfmt-ignore
 export const wholeService: FileInit = {
-  name: "a.proto",
-  package: "a",
-  syntax: "proto3",
-  dependency: ["options.proto", "other.proto"],
+  name: "a.proto", package: "a", syntax: "proto3", dependency: ["options.proto", "other.proto"],
   messageType: [{ name: "Text", field: [stringField("text", 1)] }],
   service: [{ name: "Whole", method: [{ name: "Get", inputType: ".a.Text", outputType: ".a.Text" }] }],
 };

@@ -7,13 +7,10 @@ export const emptyMessage: Buffer = encodeEnvelope(0, Buffer.alloc(0));
 
 /** Returns the header for a gRPC call over HTTP/2 without TLS. */
 export function grpcHeader(procedure: string): Field[] {
+  // oxfmt-ignore
   return [
-    [":method", "POST"],
-    [":path", procedure],
-    [":scheme", "http"],
-    [":authority", "x"],
-    ["content-type", "application/grpc"],
-    ["te", "trailers"],
+    [":method", "POST"], [":path", procedure], [":scheme", "http"], [":authority", "x"],
+    ["content-type", "application/grpc"], ["te", "trailers"],
   ];
 }
 

@@ -21,13 +21,11 @@ export interface RegisteredSdk extends Disposable {
  */
 export function registerSdk(parts: Partial<NodeSDKConfiguration> = {}): RegisteredSdk {
   const exporter = new InMemorySpanExporter();
+  // oxfmt-ignore
   const sdk = new NodeSDK({
-    autoDetectResources: false,
-    metricReaders: [],
-    logRecordProcessors: [],
+    autoDetectResources: false, metricReaders: [], logRecordProcessors: [],
     sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
-    spanProcessors: [new SimpleSpanProcessor({ exporter })],
-    ...parts,
+    spanProcessors: [new SimpleSpanProcessor({ exporter })], ...parts,
   });
   sdk.start();
   return {

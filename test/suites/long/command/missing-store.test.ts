@@ -37,13 +37,10 @@ const missingStores: readonly MissingStore[] = [
 /**
  * The commands that require a store, and the setting that their message names if they also read its URL from a file.
  */
+// oxfmt-ignore
 const commands: readonly { words: readonly string[]; setting?: string }[] = [
-  { words: ["serve", "--port", "0"], setting: "DATABASE_URL: " },
-  { words: ["check"], setting: "DATABASE_URL: " },
-  { words: ["import"] },
-  { words: ["export"] },
-  { words: ["deletions"] },
-  { words: ["backup", "copy.db"] },
+  { words: ["serve", "--port", "0"], setting: "DATABASE_URL: " }, { words: ["check"], setting: "DATABASE_URL: " },
+  { words: ["import"] }, { words: ["export"] }, { words: ["deletions"] }, { words: ["backup", "copy.db"] },
 ];
 
 /** Runs a command on a store. `serve` runs in a separate process, because its signal handlers are never removed. */

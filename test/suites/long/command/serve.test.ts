@@ -224,13 +224,10 @@ describe("a demo", () => {
   let demo: Demo;
   beforeAll(async () => {
     folder = createTempFolder();
+    // oxfmt-ignore
     demo = await startDemo(folder, {
-      DATABASE_URL: "sqlite:other.db",
-      PLANTSTORE_TOKENS: token,
-      PLANTSTORE_DOCS: "",
-      PLANTSTORE_ADMIN_ADDRESS: "0",
-      PLANTSTORE_LOG_PROBES: "off",
-      LOG_LEVEL: "info",
+      DATABASE_URL: "sqlite:other.db", PLANTSTORE_TOKENS: token, PLANTSTORE_DOCS: "", PLANTSTORE_ADMIN_ADDRESS: "0",
+      PLANTSTORE_LOG_PROBES: "off", LOG_LEVEL: "info",
     });
   });
   afterAll(async () => {

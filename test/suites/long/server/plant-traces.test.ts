@@ -204,13 +204,11 @@ test("a server logs repeated failures of an export once", async () => {
 
 test("a server reports invalid OpenTelemetry variables and uses the defaults", async () => {
   await using collector = await startOtlpReceiver();
+  // oxfmt-ignore
   await using traced = await startWithCommits(collector.url, {
-    OTEL_TRACES_SAMPLER: "sometimes",
-    OTEL_EXPORTER_OTLP_PROTOCOL: "transport-pigeon",
-    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "nowhere",
-    OTEL_METRIC_EXPORT_INTERVAL: "often",
-    OTEL_PROPAGATORS: "tracecontext,owl",
-    OTEL_EXPORTER_OTLP_HEADERS: "secret,",
+    OTEL_TRACES_SAMPLER: "sometimes", OTEL_EXPORTER_OTLP_PROTOCOL: "transport-pigeon",
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "nowhere", OTEL_METRIC_EXPORT_INTERVAL: "often",
+    OTEL_PROPAGATORS: "tracecontext,owl", OTEL_EXPORTER_OTLP_HEADERS: "secret,",
     OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY: "/no/key.pem",
   });
   await deletePlant(traced, 1n);

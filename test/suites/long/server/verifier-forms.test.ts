@@ -34,15 +34,12 @@ const asynchronous: Readonly<Record<string, TokenVerifier>> = {
 };
 
 const failing = [bearer(defective)];
+// oxfmt-ignore
 const credentials: Readonly<Record<string, readonly Field[]>> = {
-  "a valid token": [bearer(tokens.good)],
-  "a token without the scope": [bearer(tokens.narrow)],
-  "an expired token": [bearer(tokens.expired)],
-  "a token that cannot be checked": [bearer(tokens.uncheckable)],
-  "an unknown token": [bearer(tokens.unknown)],
-  "a token for which the verifier throws": failing,
-  "a malformed credential": [bearer("two tokens")],
-  "no credential": [],
+  "a valid token": [bearer(tokens.good)], "a token without the scope": [bearer(tokens.narrow)],
+  "an expired token": [bearer(tokens.expired)], "a token that cannot be checked": [bearer(tokens.uncheckable)],
+  "an unknown token": [bearer(tokens.unknown)], "a token for which the verifier throws": failing,
+  "a malformed credential": [bearer("two tokens")], "no credential": [],
 };
 
 /** Makes a call to a verifier's server, and returns the response and log lines without values that differ by call. */

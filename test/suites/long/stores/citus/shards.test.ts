@@ -29,23 +29,20 @@ test("toShards accepts one shard, several shards, and replicas of a shard", () =
   expect(toShards(rows)).toEqual(rows.map(([, maxHash, worker]) => ({ maxHash, worker })));
 });
 
-test.each([
-  { name: "no shard", rows: [] },
-  { name: "no first shard", rows: [[0, highest, 1]] },
-  {
-    name: "no shard in the middle",
-    rows: [
-      [lowest, -1, 1],
-      [9, highest, 1],
-    ],
-  },
-  {
-    name: "no last shard",
-    rows: [
-      [lowest, -1, 1],
-      [0, highest - 1, 1],
-    ],
-  },
-])("toShards refuses a list with $name", ({ rows }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "no shard", rows: [] },
+    { name: "no first shard", rows: [[0, highest, 1]] },
+    { name: "no shard in the middle", rows: [
+        [lowest, -1, 1],
+        [9, highest, 1],
+      ] },
+    { name: "no last shard", rows: [
+        [lowest, -1, 1],
+        [0, highest - 1, 1],
+      ] },
+  ],
+)("toShards refuses a list with $name", ({ rows }) => {
   expect(() => toShards(rows)).toThrow(/^a shard of the table plants has no worker: /);
 });

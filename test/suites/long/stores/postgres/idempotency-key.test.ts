@@ -191,20 +191,18 @@ test("300 deletions of missing plants with one key settle in their batch", async
 });
 
 describe("a deletion with a key that another process uses concurrently", () => {
-  test.each([
-    ["gets the outcome of a committed deletion of the same plant", "1", "COMMIT", deleted, undefined],
-    ["is refused after a committed deletion of another plant", "2", "COMMIT", taken, undefined],
-    ["deletes the plant after a rollback for the same plant", "1", "ROLLBACK", deleted, undefined],
-    ["deletes the plant after a rollback for another plant", "2", "ROLLBACK", deleted, undefined],
-    // The first SQLSTATE is for the other process's statement.
+  test.each(
+    // oxfmt-ignore
     [
-      "gets the outcome of a committed deletion even after refused retries",
-      "1",
-      "COMMIT",
-      deleted,
-      ["", "XX000", "P0001"],
+      ["gets the outcome of a committed deletion of the same plant", "1", "COMMIT", deleted, undefined],
+      ["is refused after a committed deletion of another plant", "2", "COMMIT", taken, undefined],
+      ["deletes the plant after a rollback for the same plant", "1", "ROLLBACK", deleted, undefined],
+      ["deletes the plant after a rollback for another plant", "2", "ROLLBACK", deleted, undefined],
+      // The first SQLSTATE is for the other process's statement.
+      ["gets the outcome of a committed deletion even after refused retries", "1", "COMMIT", deleted,
+        ["", "XX000", "P0001"]],
     ],
-  ])("%s", async (_name, statement, end, results, sqlStates) => {
+  )("%s", async (_name, statement, end, results, sqlStates) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
     const other = await openClient(
