@@ -71,7 +71,7 @@ test("a definition without descriptors is refused by its service", () => {
   const { path, requestStream, responseStream } = Object(list);
   services.addService({ List: Object({ path, requestStream, responseStream }) }, {});
   expect(() => createGateway({ routes: services.routes })).toThrow(
-    "the definition of shop.Carts has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
+    "the definition of shop.Carts contains no descriptors: set descriptors to the output of buf build -o definition.binpb",
   );
   expect(() => createGateway({ routes: (router) => void addGrpcJsService(router, {}, {}) })).toThrow("no methods");
 });

@@ -183,7 +183,7 @@ describe("definitions from two loadSync calls", () => {
   });
 
   test("are refused if a service has no descriptors", () => {
-    const error = "the definition of garden.v1.Garden has no descriptors, as only those of @grpc/proto-loader do";
+    const error = "the definition of garden.v1.Garden contains no descriptors";
     for (const others of [{ "garden.v1.Garden": { GetTree: described } }, { GetTree: described }])
       expect(() => readServices({ ...load("First", {}), ...others })).toThrow(error);
   });
@@ -220,7 +220,7 @@ describe("addGrpcJsService", () => {
           AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" } },
         "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors", undefined],
       ["a definition without descriptors", { getTree: described },
-        "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors", undefined],
+        "the definition contains no descriptors: set descriptors to the output of buf build -o definition.binpb", undefined],
       ["a definition without methods", {}, "the service definition has no methods", undefined],
       ["the class of a client", Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
         '"service" of the service definition has no path; pass a definition such as Greeter.service', undefined],

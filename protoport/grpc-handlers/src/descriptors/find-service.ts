@@ -38,7 +38,7 @@ export function readServices(definition: object): readonly DescService[] {
   const others = methods.map(({ path }) => serviceNameOf(path)).filter((name) => !names.has(name));
   if (others.length > 0 || names.size === 0) {
     const subject = ["the definition", ...(names.size === 0 ? [] : others.slice(0, 1))].join(" of ");
-    const problem = `${subject} has no descriptors, as only those of @grpc/proto-loader do: set descriptors`;
+    const problem = `${subject} contains no descriptors: set descriptors to the output of buf build -o definition.binpb`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
   }
   const options = new MethodOptions();
