@@ -177,12 +177,13 @@ function createBlocker(
   rename: ReadonlyMap<string, string>,
   exactlyAllowed: ReadonlySet<string>,
 ): (name: string) => boolean {
-  const newNames = new Set([...rename.values()].map(hyphenated));
+  const names = new Set([...rename].flat().map(hyphenated));
   return (name) => {
     if (isNeverForwarded(direction, name)) return true;
     if (needsExactName[direction](hyphenated(name)) && !exactlyAllowed.has(name)) return true;
-    // A field whose name is another field's new name is dropped, because it could forge the renamed field.
-    return newNames.has(hyphenated(name)) && !rename.has(name);
+    // A field with another field's new name could forge the renamed field, and one with another spelling of its old name
+    // would not be renamed.
+    return names.has(hyphenated(name)) && !rename.has(name);
   };
 }
 
