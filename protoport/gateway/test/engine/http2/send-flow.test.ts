@@ -98,6 +98,8 @@ describe("SendFlow", () => {
     connection.send(settingFrame(4, 100_000), whole(1));
     for (let bytes = 0; bytes < 65_535;) {
       const data = await connection.readUntil(({ type }) => type === frameType.data);
+      // The largest frame that every peer accepts (§4.2).
+      expect(data?.payload.byteLength).toBeLessThanOrEqual(16_384);
       bytes += data?.payload.byteLength ?? Infinity;
     }
     connection.send(windowUpdateFrame(0, 1), pingFrame);
