@@ -1,6 +1,8 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
-import { createRateLimit } from "../src/rate-limit.ts";
+import { requestFrom } from "../../testing/src/gateway/proxy.ts";
+import { createRateLimit, limitRates } from "../src/rate-limit.ts";
+import { principalKey } from "../src/token-verifier.ts";
 
 /** Creates a limit of ten calls per second with a clock that the test advances. */
 function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: string, calls: number) => number } {
@@ -127,4 +129,22 @@ test.each([
       }),
     }),
   );
+});
+
+test.each([
+  { rates: { perPrincipal: 0.1 }, from: "another issuer", issuer: "https://b.example", isAdmitted: true },
+  { rates: { perPrincipal: 0.1 }, from: "the same issuer", isAdmitted: false },
+  { rates: { perAddress: 0.1 }, from: "another issuer", issuer: "https://b.example", isAdmitted: false },
+  { rates: { perAddress: 0.1 }, from: "a health check", procedure: "/grpc.health.v1.Health/Check", isAdmitted: true },
+])("with $rates, a second call by the same subject from $from is admitted: $isAdmitted", (row) => {
+  const { rates, issuer = "https://a.example", procedure = "/a.A/Get", isAdmitted } = row;
+  const admit = limitRates(() => undefined, rates);
+  const call = (iss: string, rpc: string) => (): unknown => {
+    const principal = { kind: "principal", subject: "ada", issuer: iss, scopes: "all" } as const;
+    const contextValues = createContextValues().set(principalKey, principal);
+    return admit(Object.assign(requestFrom("192.0.2.9"), { procedure: rpc, contextValues }));
+  };
+  call("https://a.example", "/a.A/Get")();
+  if (isAdmitted) expect(call(issuer, procedure)).not.toThrow();
+  else expect(call(issuer, procedure)).toThrow("too many calls");
 });
