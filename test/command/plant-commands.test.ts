@@ -4,7 +4,7 @@ import { openSqliteStore } from "../../src/stores/index.ts";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { runCommand } from "../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 /** Creates a store in the folder with plants 1 to 3, and deletes some of them. */
 async function makeStore(folder: TempFolder, deleted: readonly bigint[] = []): Promise<{ DATABASE_URL: string }> {
@@ -15,9 +15,8 @@ async function makeStore(folder: TempFolder, deleted: readonly bigint[] = []): P
 }
 
 async function deletePlants(file: string, ids: readonly bigint[]): Promise<void> {
-  const store = await openSqliteStore({ file });
+  await using store = closing(await openSqliteStore({ file }));
   for (const id of ids) await store.delete(id, deleteCall());
-  await store.close();
 }
 
 test("export waits for a slow reader", async () => {

@@ -325,7 +325,7 @@ test("metrics have each watched file's last reload and last success", async () =
 });
 
 test("metrics report waiting deletions by reason, even for a store without a queue", async () => {
-  const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
     expect(waiting.map(({ labels, value }) => [labels, value])).toEqual([
@@ -333,14 +333,12 @@ test("metrics report waiting deletions by reason, even for a store without a que
       [{ plantstore_wait_reason: "lock" }, 0],
     ]);
   }
-  await simple.drain();
 });
 
 test("a server without an admin address collects no metrics", async () => {
-  const plain = await start({ DATABASE_URL: "memory:" });
+  await using plain = await start({ DATABASE_URL: "memory:" });
   expect(plain.admin).toBe(undefined);
   expect(plain.collectMetrics()).toEqual([]);
-  await plain.drain();
 });
 
 test("both pages about metrics have exactly the metrics, with their kinds and labels", async () => {

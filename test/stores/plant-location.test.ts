@@ -8,7 +8,7 @@ import {
   type PlantLocation,
 } from "../../src/stores/index.ts";
 import { StoreOpenError } from "../../src/stores/contract/store-options.ts";
-import { collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { closing, collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { deleteCall, type PostgresServer, startPostgres } from "../support/plants/index.ts";
 
 let server: PostgresServer;
@@ -86,7 +86,6 @@ test("a PostgreSQL store connects with the current URL", async () => {
   const url = await server.createSchema();
   await migratePlants({ kind: "postgres", url });
   const former = url.replace("user=tester", "user=former");
-  const store = await openPlantStore({ kind: "postgres", url: former, currentUrl: () => url });
+  await using store = closing(await openPlantStore({ kind: "postgres", url: former, currentUrl: () => url }));
   await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
-  await store.close();
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 import { deleteCall, startPostgresOfFile } from "../../support/plants/index.ts";
 import { type Ended, runCommand } from "../../support/process/run-command.ts";
 
@@ -34,9 +34,8 @@ function commandsOn(url: string): (words: string, input?: string) => Promise<End
 }
 
 async function deletePlants(location: PlantLocation, ids: readonly bigint[]): Promise<void> {
-  const store = await openPlantStore(location);
+  await using store = closing(await openPlantStore(location));
   for (const id of ids) await store.delete(id, deleteCall());
-  await store.close();
 }
 
 describe.each(Object.entries(databases))("the commands on a %s store", (_kind, openEmpty) => {

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -71,10 +72,9 @@ test("a session stays usable after a commit that its standbys did not confirm", 
     upstream.pipe(client);
   });
   const url = await server.createSchema();
-  const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+  await using session = closing(new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder))));
   await expect(session.run("BEGIN; COMMIT")).rejects.toThrow("not confirmed by its synchronous standbys");
   await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
-  await session.close();
 });
 
 test("a store reports a problem when its connection breaks during a split", async () => {

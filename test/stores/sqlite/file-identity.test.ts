@@ -8,7 +8,7 @@ import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
@@ -83,7 +83,7 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     row.interfere(file);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
@@ -93,7 +93,6 @@ describe("an SQLite store", () => {
     expect(store.problem).toBe(`${file}: ${row.problem}`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(plantsAfterRestart(file)).toEqual(row.remaining);
-    await store.close();
   });
 
   test("stops writing if the log of its linked file is deleted", async () => {
@@ -101,13 +100,12 @@ describe("an SQLite store", () => {
     const file = folder.file("plants.db");
     createFile(file);
     symlinkSync(file, folder.file("link.db"));
-    const store = await openSqliteStore({ file: folder.file("link.db") });
+    await using store = closing(await openSqliteStore({ file: folder.file("link.db") }));
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     expect(existsSync(folder.file("link.db-wal"))).toBe(false);
     rmSync(`${file}-wal`);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
-    await store.close();
   });
 
   test.each([
@@ -139,7 +137,7 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -152,7 +150,6 @@ describe("an SQLite store", () => {
     await refused;
     expect(store.problem).toBe(`${file}: ${saved}`);
     expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
-    await store.close();
   });
 
   test("reports a deleted log as lost while an older reader is active", () => {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, symlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openPlantDatabase, openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 test("a process opens a file again only after closing its store", async () => {
   using folder = createTempFolder();
@@ -13,18 +13,16 @@ test("a process opens a file again only after closing its store", async () => {
     `cannot open ${link}: this process has already opened the file; share the store`,
   );
   await first.close();
-  const later = await openSqliteStore({ file });
+  await using later = closing(await openSqliteStore({ file }));
   await first.close();
   await expect(openSqliteStore({ file })).rejects.toThrow("already opened");
-  await later.close();
 });
 
 test("a process cannot open a file twice through a missing folder", async () => {
   using folder = createTempFolder();
-  const first = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
+  await using first = closing(await openSqliteStore({ file: folder.file("plants.db"), migrates: true }));
   const second = openSqliteStore({ file: `${folder.path}/nowhere/../plants.db` });
   await expect(second).rejects.toThrow("this process has already opened the file");
-  await first.close();
 });
 
 test("a process cannot create a file under two names of its folder", async () => {
@@ -55,7 +53,7 @@ function locksOn(file: string): readonly string[] {
 test("a store keeps its locks when its process reads and imports plants", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+  await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } }));
   const locks = locksOn(`${file}-shm`);
   expect(locks).not.toEqual([]);
   const database = await openPlantDatabase({ kind: "sqlite", path: file });
@@ -64,7 +62,6 @@ test("a store keeps its locks when its process reads and imports plants", async 
   await plantImport[Symbol.asyncDispose]();
   await database[Symbol.asyncDispose]();
   expect(locksOn(`${file}-shm`)).toEqual(locks);
-  await store.close();
 });
 
 test("an open database keeps its locks when its process imports plants", async () => {

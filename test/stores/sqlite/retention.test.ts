@@ -7,7 +7,7 @@ import { prepareRetention } from "../../../src/stores/sqlite/retention.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 const hourMs = 3_600_000;
 
@@ -181,9 +181,8 @@ describe("dropping expired deletion records", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
-    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    await using store = closing(await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs }));
     await expect.poll(() => readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2_500n }]);
-    await store.close();
   });
 
   test("pauses between slices while its store deletes plants", async () => {

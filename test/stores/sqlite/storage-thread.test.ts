@@ -1,19 +1,18 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 test("the storage thread reports its exit to later requests", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");
-  const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+  await using thread = closing(await StorageThread.start({ file: folder.file("plants.db"), migrates: true }));
   const [worker] = await started;
   await worker.terminate();
   await expect(thread.exited).resolves.toBe("the storage thread has exited");
   const problem = { text: "the storage thread has exited", isTemporary: false };
   await expect(thread.request("check")).resolves.toEqual({ outcomes: [], problem });
   await expect(thread.request([[1n, "", "", null]])).resolves.toEqual({ outcomes: [], problem });
-  await thread.close();
 });
 
 test("the storage thread reports a failure to requests before it exits", async () => {

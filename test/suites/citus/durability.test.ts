@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { checkPostgresStore, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { configOf, deleteCall, runSql } from "../../support/plants/index.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
@@ -121,9 +121,8 @@ test("a coordinator without its standby does not delay a worker with one", async
   });
   await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
   onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
-  const store = await openPostgresStore({ url });
+  await using store = closing(await openPostgresStore({ url }));
   await expect(store.delete(here, deleteCall())).resolves.toBe(false);
-  await store.close();
 });
 
 test("a worker with fsync = off refuses deletions, with the reason", async () => {

@@ -9,7 +9,7 @@ import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-serve
 import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
-import { collect } from "@protoport/testing/process";
+import { closing, collect } from "@protoport/testing/process";
 // oxfmt-ignore
 import { callersOf, deleteCall, openClient, readPlants, runBatchWith, runSql, withStrictIsolation
 } from "../../support/plants/index.ts";
@@ -221,14 +221,13 @@ describe("on Citus", () => {
     await location.refresh(session);
     await session.close();
     expect(location.tables.lanes.of(tenant)).not.toBe(location.tables.lanes.of(0n));
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("a store whose list of shards is incomplete is not ready, and reports why", async () => {
     const url = await createStore(ids);
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await runSql(
       url,
       `CREATE TABLE kept AS SELECT pg_dist_placement.* FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
@@ -241,16 +240,14 @@ describe("on Citus", () => {
     await runSql(url, "INSERT INTO pg_dist_placement SELECT * FROM kept");
     await expect.poll(() => store.problem).toBeUndefined();
     for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("an idempotency key applies to each plant separately", async () => {
     const url = await createStore([1n, 2n]);
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     const call = deleteCall({ idempotencyKey: "key" });
     for (const id of [1n, 2n, 1n, 2n]) await expect(store.delete(id, call)).resolves.toBe(true);
     await expect(store.delete(9n, call)).resolves.toBe(false);
-    await store.close();
   });
 
   test("a locked plant is deferred, and others in its batch are deleted", async () => {
@@ -343,14 +340,13 @@ describe("on Citus", () => {
     test("is refused when a trigger drops its record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      const store = await openPostgresStore({ url });
+      await using store = closing(await openPostgresStore({ url }));
       const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
       const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
       const deleted = { status: "fulfilled", value: true };
       expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
       expect(await readPlants(url)).toEqual([7n]);
       expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
-      await store.close();
     });
 
     test("is refused for a restored plant when a trigger drops its second record", async () => {

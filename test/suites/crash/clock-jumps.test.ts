@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
 import { deleteCall, runSql, startPostgres } from "../../support/plants/index.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
-import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { closing, type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { baseUrlOf, startCommandLine } from "../../support/process/index.ts";
 
 // libfaketime makes a server's clock jump. Only the time of day jumps, and the monotonic clock does not, as when a
@@ -108,10 +108,9 @@ test.each(["+100d", "-100d"])("with a database clock at %s, a store drops record
     `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
      SELECT days, now() - days * interval '1 day', '', '', gen_random_uuid() FROM unnest(ARRAY[0, 89, 91]) AS days`,
   );
-  const store = await openPlantStore({ kind: "postgres", url });
+  await using store = closing(await openPlantStore({ kind: "postgres", url }));
   const left = "SELECT array_agg(plant_id ORDER BY plant_id) AS days FROM deletions";
   await expect.poll(() => runSql(url, left)).toEqual([{ days: ["0", "89"] }]);
-  await store.close();
 });
 
 test("no deletion record is lost when a database clock jumps across days", async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { startChildServer, type ChildServer } from "../../support/process/child-server.ts";
 import { exchangeHttp1 } from "@protoport/testing/http";
-import { createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { authorized } from "../../support/server/plant-server.ts";
 
 /** How often the server is killed, each time right after a response. */
@@ -14,8 +14,7 @@ describe("an acknowledged deletion", () => {
   beforeEach(async () => {
     folder = createTempFolder();
     database = folder.file("plants.db");
-    const store = await openSqliteStore({ file: database, plantsWhenCreated: { first: 1n, last: 10n } });
-    await store.close();
+    await using store = closing(await openSqliteStore({ file: database, plantsWhenCreated: { first: 1n, last: 10n } }));
   });
   afterEach(() => folder[Symbol.dispose]());
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
@@ -149,7 +150,7 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
   { timeout },
   async ({ sql }) => {
     await createPlants(1);
-    const store = await open();
+    await using store = closing(await open());
     await leaveOnConnections(pooler.url, sql);
     await withoutStandby(direct, async () => {
       const deleting = store.delete(1n, deleteCall());
@@ -157,7 +158,6 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
       await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
       await refused;
     });
-    await store.close();
   },
 );
 
@@ -193,7 +193,6 @@ test("opening a store reports the setting that PgBouncer drops", async () => {
   );
   // PgBouncer also drops the session's own options, which are not required.
   await createPlants(1);
-  const store = await openPlantStore({ kind: "postgres", url: dropping.url });
+  await using store = closing(await openPlantStore({ kind: "postgres", url: dropping.url }));
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-  await store.close();
 });

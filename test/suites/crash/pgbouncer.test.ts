@@ -9,7 +9,7 @@ import { canKeepStatements, deleteCall, DeleteTally, describePlantDatabase, desc
   startPooledDatabase } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { testSeed } from "@protoport/testing/process";
+import { closing, testSeed } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 const faults = 10;
@@ -89,13 +89,12 @@ describe("behind PgBouncer in transaction mode", () => {
   });
 
   test("a store is unhealthy while its pooler is down, then recovers", { timeout }, async () => {
-    const store = await openEmpty();
+    await using store = closing(await openEmpty());
     await pooler.kill();
     await expect.poll(() => store.problem).toMatch(/:6432\/plantstore: connect /);
     await pooler.start();
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
-    await store.close();
   });
 
   // oxfmt-ignore

@@ -9,7 +9,7 @@ import {
   connect2,
   connectWithoutToken,
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
-import { projectFolder } from "@protoport/testing/process";
+import { closing, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { startToolServer, type ToolServer } from "./tool-server.ts";
 
@@ -108,10 +108,9 @@ describe.each([
   });
 
   test("with another scope's token can neither list nor call the tool", async () => {
-    const connected = await connect(`Bearer ${otherScope}`);
+    await using connected = closing(await connect(`Bearer ${otherScope}`));
     expect((await connected.listTools()).tools).toEqual([]);
     await expect(connected.callTool({ name: tool, arguments: { id: "7" } })).rejects.toThrow(/scope|403/);
-    await connected.close();
   });
 });
 

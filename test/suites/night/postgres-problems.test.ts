@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
 import { batchTimeoutMs } from "../../../src/stores/contract/backend.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
@@ -87,13 +88,12 @@ describe("a store", () => {
 
   test("detects while idle that its table is locked, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "shut", [1n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
     await expect.poll(() => store.problem).toMatch(/: another transaction holds a lock on a table or its rows: /);
     await locking.end();
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   // One store gets calls. The other one only runs health checks, at most five seconds apart.
@@ -138,7 +138,7 @@ describe("a store", () => {
 
   test("is unavailable without its standby, and accumulates no PostgreSQL processes", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await server.stop("fast");
     await server.start();
@@ -160,12 +160,11 @@ describe("a store", () => {
     // The deletion was committed here, and the standby has it now.
     await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("reports a plant as missing only after the standby has its deletion", { timeout }, async () => {
     const url = await server.createPlants([1n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     let isTold = false;
     const outcome = await withoutStandby(url, async () => {
       // A deletion is not visible until its wait is cancelled. A failover would then undo the deletion.
@@ -180,6 +179,5 @@ describe("a store", () => {
       return { outcomes };
     });
     await expect(outcome.outcomes).resolves.toBe(false);
-    await store.close();
   });
 });

@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -26,7 +27,7 @@ test("a session keeps its connection when an earlier one closes late", { timeout
     client.on("data", (data) => upstream.write(data));
     upstream.on("data", (data) => client.write(data));
   });
-  const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+  await using session = closing(new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder))));
   const [first] = await session.query("SELECT pg_backend_pid()");
   for (const socket of ways.flat()) socket.pause();
   session.discard();
@@ -37,11 +38,10 @@ test("a session keeps its connection when an earlier one closes late", { timeout
   upstream?.resume();
   await expect.poll(() => client?.closed).toBe(true);
   await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
-  await session.close();
 });
 
 test("a command fails after retries with backoff for ten seconds", { timeout }, async () => {
-  const session = new Session(readServerUrl(await server.createSchema()));
+  await using session = closing(new Session(readServerUrl(await server.createSchema())));
   const begunMs = performance.now();
   let attempts = 0;
   const refused = retryTransientErrors(session, async () => {
@@ -52,7 +52,6 @@ test("a command fails after retries with backoff for ten seconds", { timeout }, 
   expect(performance.now() - begunMs).toBeGreaterThan(9_900);
   // With jittered pauses that double from 5 ms to a second, there are about thirty.
   expect(attempts).toBeLessThan(100);
-  await session.close();
 });
 
 test("a waiting migration reports the lock holder every few seconds", { timeout }, async () => {
@@ -85,7 +84,7 @@ test("a migration that waits for another one tries again every second", { timeou
 describe("a store", () => {
   test("detects while idle that its server is unavailable, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "lonely", [1n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
     // The store refuses deletions while the server is unavailable.
@@ -94,26 +93,24 @@ describe("a store", () => {
     expect(refused.metadata.get("retry-after")).toBe("1");
     await server.start();
     await expect.poll(() => store.problem).toBeUndefined();
-    await store.close();
   });
 
   test("is unavailable as soon as a call has timed out", { timeout }, async () => {
     const url = await createPlantsFor(server, "prompt", [1n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused.rawMessage).toBe("the plant store cannot process the request at the moment");
     // The store's health checks are less frequent.
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     await server.start();
-    await store.close();
   });
 
   test("opens while its server is unavailable, and checks the schema later", { timeout }, async () => {
     const url = await createPlantsFor(server, "early", [1n]);
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
     await server.stop("fast");
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     expect(await refusalOf(store.delete(1n, deleteCall()))).toMatchObject({ code: Code.Unavailable });
     await server.start();
@@ -121,7 +118,6 @@ describe("a store", () => {
     await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("is unavailable while its schema is too new, and then recovers", { timeout }, async () => {
@@ -140,18 +136,17 @@ describe("a store", () => {
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
-      const other = await openPlantStore({ kind: "postgres", url });
+      await using other = closing(await openPlantStore({ kind: "postgres", url }));
       expect(other.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
       await runSql(tester, "ALTER ROLE migrated RESET default_transaction_read_only");
       await expect.poll(() => other.problem).toBeUndefined();
-      await other.close();
     }
     expect(store.problem).toMatch(/: the store is closed$/);
   });
 
   test("checks on a new connection whether a read-only server is writable", { timeout }, async () => {
     const url = await createPlantsFor(server, "demoted", [1n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     await store.delete(9n, deleteCall());
     await runSql(url, "ALTER ROLE demoted SET default_transaction_read_only = on");
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'");
@@ -162,12 +157,11 @@ describe("a store", () => {
     await runSql(tester, "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("is checked on another connection while two batches wait for a lock", { timeout }, async () => {
     const url = await createPlantsFor(server, "busy", [1n, 2n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
     // The check comes after at most five seconds, on a separate connection. The batches fail after ten.
@@ -178,12 +172,11 @@ describe("a store", () => {
     await locking.end();
     await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
     expect(store.problem).toBeUndefined();
-    await store.close();
   });
 
   test("delays calls while its server restarts, and fails none", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
-    const store = await openPlantStore({ kind: "postgres", url });
+    await using store = closing(await openPlantStore({ kind: "postgres", url }));
     await server.stop("fast");
     const outcomes: Promise<boolean>[] = [];
     // Longer than the check interval.
@@ -195,6 +188,5 @@ describe("a store", () => {
     await server.start();
     await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => true));
     expect(store.problem).toBeUndefined();
-    await store.close();
   });
 });

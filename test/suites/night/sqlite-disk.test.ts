@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
-import { createTempFolder, projectFolder, startProgram, waitLimitMs } from "@protoport/testing/process";
+import { closing, createTempFolder, projectFolder, startProgram, waitLimitMs } from "@protoport/testing/process";
 import { deleteCall, refusalOf } from "../../support/plants/index.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { canTrace, runWithFault, traceCalls } from "../../../protoport/testing/src/process/trace-calls.ts";
@@ -186,7 +186,7 @@ describe("another process's long lock on the file", () => {
     await createPlants(file);
     await started;
     const startedAgain = once(process, "worker");
-    const store = await openSqliteStore({ file, lockTimeoutMs: 2_000 });
+    await using store = closing(await openSqliteStore({ file, lockTimeoutMs: 2_000 }));
     const [thread] = await startedAgain;
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
@@ -199,7 +199,6 @@ describe("another process's long lock on the file", () => {
     other.close();
     await sleep(1_500);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });
-    await store.close();
   });
 });
 
@@ -236,9 +235,8 @@ describe("an idle store on SQLite", () => {
   )("reports a problem when $name, without any call", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });
+    await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } }));
     take(file);
     await expect.poll(() => store.problem).toBe(`${file}: ${problem}`);
-    await store.close();
   });
 });

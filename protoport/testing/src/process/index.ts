@@ -1,5 +1,6 @@
 /** What tests of programs and of stores share: programs, folders, ports, logs, tokens, and waits with a limit. */
 export * from "../auth/identity-provider.ts";
+export * from "../closing.ts";
 export * from "../collect.ts";
 export * from "../combinations.ts";
 export * from "../deadline.ts";

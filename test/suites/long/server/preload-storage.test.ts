@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { StorageThread } from "../../../../src/stores/sqlite/storage-thread.ts";
 import { preloadStorage } from "../../../../src/server/preload-storage.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 const url = "sqlite:plants.db";
 
@@ -28,11 +28,10 @@ test.each([
   // Node emits the event in the event loop's next turn.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);
-  const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+  await using thread = closing(await StorageThread.start({ file: folder.file("plants.db"), migrates: true }));
   // The store uses the thread that is already running.
   expect(workers).toHaveLength(1);
   process.off("worker", count);
-  await thread.close();
 });
 
 test("serve with an invalid configuration exits without opening the database", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { type Certificate, createCertificate } from "@protoport/testing/http";
-import { createTempFolder, freePort, type TempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder, freePort, type TempFolder } from "@protoport/testing/process";
 import { configOf, deleteCall, type PostgresServer, runSql, startPostgres } from "../../../../support/plants/index.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
 
@@ -69,7 +69,7 @@ test("stores follow changes to the certificate authority without a restart", asy
 test("check and a store report an authority missing from the CA file", async () => {
   const url = tlsUrlOf(await server.createPlants([1n]), "rotated.pem");
   writeFileSync(folder.file("rotated.pem"), first.cert);
-  const store = await openPostgresStore({ url });
+  await using store = closing(await openPostgresStore({ url }));
   expect((await runCommand(["check"], { DATABASE_URL: url })).exitCode).toBe(0);
   const next = createCertificate("fourth");
   await setServerCertificate(next);
@@ -80,7 +80,6 @@ test("check and a store report an authority missing from the CA file", async () 
   writeFileSync(folder.file("rotated.pem"), next.cert);
   await expect.poll(() => store.problem, { timeout: 15_000 }).toBeUndefined();
   expect((await runCommand(["check"], { DATABASE_URL: url })).exitCode).toBe(0);
-  await store.close();
 });
 
 test.each([
@@ -91,12 +90,11 @@ test.each([
   const url = await server.createPlants([1n, 2n]);
   const file = folder.file("kept.pem");
   writeFileSync(file, first.cert);
-  const store = await openPostgresStore({ url: tlsUrlOf(url, "kept.pem") });
+  await using store = closing(await openPostgresStore({ url: tlsUrlOf(url, "kept.pem") }));
   for (const id of [1n, 2n]) {
     write(file);
     await disconnectClients(url);
     await expect(store.delete(id, deleteCall())).resolves.toBe(true);
     writeFileSync(file, first.cert);
   }
-  await store.close();
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
 import { deleteApart, deleteCall, runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
@@ -17,7 +18,7 @@ test("a store logs a low connection limit once, and uses fewer connections", asy
   );
   const events: Upkeep[] = [];
   const url = admin.replace("user=tester", "user=gardener");
-  const store = await openPostgresStore({ url, onUpkeep: (event) => void events.push(event) });
+  await using store = closing(await openPostgresStore({ url, onUpkeep: (event) => void events.push(event) }));
   const refusals = (): Upkeep[] => events.filter(({ kind }) => kind === "connections-refused");
   let deleted = 0;
   const deleteOn = async (own: readonly bigint[]): Promise<void> => {
@@ -34,5 +35,4 @@ test("a store logs a low connection limit once, and uses fewer connections", asy
     { kind: "connections-refused", lastedMs: expect.any(Number), problem: 'too many connections for role "gardener"' },
   ]);
   expect(deleted).toBeGreaterThan(0);
-  await store.close();
 });

@@ -1,4 +1,5 @@
 import { describe, type ExpectStatic, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { batchTimeoutMs } from "../../../../../src/stores/contract/backend.ts";
 import type { Requested } from "../../../../../src/stores/contract/backend.ts";
 import type { BatchFailure } from "../../../../../src/stores/postgres/delete/batch-run.ts";
@@ -70,7 +71,7 @@ const outcomeOf = (first: unknown): Outcome => ({ results: [first, true], rest: 
 async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void> {
   const url = await server.createPlants();
   await runSql(url, failingTriggerSql(trigger));
-  const session = new Session(readServerUrl(url));
+  await using session = closing(new Session(readServerUrl(url)));
   for (const sqlState of [...definedSqlStates, ...ownSqlStates]) {
     const setFault = `DELETE FROM faults; INSERT INTO faults VALUES ('${sqlState}')`;
     await runSql(url, `${setFault}; ALTER SEQUENCE attempts RESTART`);
@@ -79,7 +80,6 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
     const first = isRefusal ? kept : isLocked ? "locked" : passes.test(sqlState) ? true : unavailable;
     expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...outcomeOf(first) });
   }
-  await session.close();
 }
 
 describe.concurrent("each SQLSTATE of PostgreSQL", () => {
@@ -95,7 +95,7 @@ describe.concurrent("each SQLSTATE of PostgreSQL", () => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "before-commit");
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    await using session = closing(new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder))));
     for (const sqlState of definedSqlStates) {
       Object.assign(faults, { sqlState, left: 2 });
       const expected = refusesStatement.test(sqlState)
@@ -103,21 +103,19 @@ describe.concurrent("each SQLSTATE of PostgreSQL", () => {
         : outcomeOf(refusesPlant.test(sqlState) ? kept : true);
       expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...expected });
     }
-    await session.close();
   });
 
   test("sent after the commit does not change the deletion's outcome", async ({ expect }) => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "after-commit");
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    await using session = closing(new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder))));
     for (const sqlState of definedSqlStates.filter((one) => !precedesCommit.test(one))) {
       Object.assign(faults, { sqlState, left: 2 });
       expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...outcomeOf(true) });
       const records = await runSql(url, "SELECT plant_id FROM deletions ORDER BY 1");
       expect(records).toEqual([{ plant_id: "1" }, { plant_id: "2" }]);
     }
-    await session.close();
   });
 });
 

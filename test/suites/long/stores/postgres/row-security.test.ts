@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import {
   checkPostgresStore,
   openPostgresDatabase,
@@ -53,13 +54,12 @@ describe("a store with row security", () => {
     { name: "a superuser connects despite FORCE", user: "tester", sql: forceSql("plants") },
   ])("when $name, can be opened", async ({ user, sql }) => {
     await runSql(admin, `${hideSql("plants")}; ${sql}`);
-    const store = await openPostgresStore({ url: admin.replace("user=tester", `user=${user}`) });
+    await using store = closing(await openPostgresStore({ url: admin.replace("user=tester", `user=${user}`) }));
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("reports no plant as missing while row security hides plants", async () => {
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await runSql(
       admin,
       `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY others ON plants USING (id > 1); ${forceSql("plants")}`,
@@ -68,18 +68,16 @@ describe("a store with row security", () => {
     await runSql(admin, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("becomes unready when row security is enabled", async () => {
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await runSql(admin, hideSql("plants", forceSql("plants")));
     await expect.poll(() => store.problem).toMatch(/row security may hide rows of the table plants/);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(admin, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 });
 
@@ -102,8 +100,7 @@ describe("a table's rewrite rule", () => {
 
   test("is accepted if it is disabled", async () => {
     await runSql(admin, `${keepSql}; ALTER TABLE plants DISABLE RULE keep`);
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import {
   addPlants,
   migratePostgres,
@@ -60,7 +61,7 @@ const waitingSql = (session: Session): string =>
 describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s from another client", (value) => {
   test.each(acknowledged)("$name is acknowledged only after the standby has it", async ({ work }) => {
     const url = await createRecorded();
-    const session = new Session(readServerUrl(url));
+    await using session = closing(new Session(readServerUrl(url)));
     await session.run(`SET synchronous_commit = ${value}`);
     let isDone = false;
     const working = await withoutStandby(url, async () => {
@@ -71,7 +72,6 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
       return { running };
     });
     await expect(working.running).resolves.toBe(true);
-    await session.close();
   });
 });
 
@@ -107,7 +107,7 @@ async function createNeglected(before = ""): Promise<string> {
 describe("settings from another pooler client", () => {
   test.each(upkeep)("do not prevent $name from waiting for the standby", async ({ before, work }) => {
     const url = await createNeglected(before);
-    const session = new Session(readServerUrl(url));
+    await using session = closing(new Session(readServerUrl(url)));
     await session.run("SET synchronous_commit = off");
     const working = await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
@@ -116,17 +116,15 @@ describe("settings from another pooler client", () => {
       return { running };
     });
     await working.running;
-    await session.close();
   });
 
   test.each(upkeep)("do not prevent $name on the same connection", async ({ before, work }) => {
     const url = await createNeglected(before);
     const role = `other_${randomUUID().replaceAll("-", "")}`;
     await runSql(url, `CREATE ROLE ${role}`);
-    const session = new Session(readServerUrl(url));
+    await using session = closing(new Session(readServerUrl(url)));
     await session.run(`SET default_transaction_read_only = on; SET row_security = off; SET ROLE ${role}`);
     await work(session, schemaOf(session));
-    await session.close();
   });
 });
 
@@ -184,7 +182,7 @@ test.each(acknowledged.slice(0, -1))(
   "$name is in doubt after a cancelled standby wait without warnings",
   async ({ work }) => {
     const url = await createRecorded();
-    const session = new Session(readServerUrl(url));
+    await using session = closing(new Session(readServerUrl(url)));
     session.deadlineMs = performance.now() + 3_000;
     await session.run("SET client_min_messages = error");
     await withoutStandby(url, async () => {
@@ -196,7 +194,6 @@ test.each(acknowledged.slice(0, -1))(
       await expect.poll(() => cancelWaitsForStandby(url)).toHaveLength(1);
       await expect(working).resolves.toBe("in doubt");
     });
-    await session.close();
   },
 );
 
@@ -284,20 +281,18 @@ describe("with settings from another pooler client", () => {
     ])("$name runs with the URL's role", async ({ ids, key, doubts, want }) => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
-      const session = new Session(readServerUrl(url));
+      await using session = closing(new Session(readServerUrl(url)));
       await session.run(`SET ROLE ${role}_other`);
       const pending = ids.map((id) => pendingOf(id, key, doubts));
       await expect(runBatchWith(session, pending)).resolves.toEqual(want);
-      await session.close();
     });
 
     test("a deletion uses the role that ALTER ROLE sets for the user", async () => {
       const { url, role } = await createHidden("other");
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
-      const session = new Session(readServerUrl(url));
+      await using session = closing(new Session(readServerUrl(url)));
       await session.run("SET ROLE none");
       await expect(runBatchWith(session, [pendingOf(1n)])).resolves.toEqual([true]);
-      await session.close();
     });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
@@ -59,13 +60,12 @@ describe("start-up parameters", () => {
   ])("are omitted after the error $name from the server", async ({ sqlState }) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
     const { pooled } = await createRoleStore(`role_${sqlState.toLowerCase()}`, pooler);
-    const session = new Session(readServerUrl(pooled), timeouts);
+    await using session = closing(new Session(readServerUrl(pooled), timeouts));
     for (const refusals of [1, 2]) {
       await expect(session.query("DELETE FROM plants RETURNING id")).resolves.toHaveLength(refusals === 1 ? 2 : 0);
       expect(pooler.refusals).toBe(refusals);
       session.discard();
     }
-    await session.close();
   });
 
   test.each([true, false])(
@@ -78,12 +78,11 @@ describe("start-up parameters", () => {
         "CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE); INSERT INTO beds VALUES (1)",
       );
       const locking = await openClient(direct, "BEGIN; SELECT FROM beds FOR UPDATE");
-      const store = await openPostgresStore({ url: pooled });
+      await using store = closing(await openPostgresStore({ url: pooled }));
       const [locked, other] = [1n, 2n].map((id) => store.delete(id, deleteCall()));
       await expect(other).resolves.toBe(true);
       await locking.end();
       await expect(locked).resolves.toBe(true);
-      await store.close();
     },
   );
 

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
@@ -44,7 +45,7 @@ describe("a PostgreSQL store", () => {
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       void connected.then(() => client.pipe(upstream).pipe(client));
     });
-    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    await using store = closing(await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) }));
     const deleted = store.delete(5n, deleteCall());
     const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND usename = 'gardener'";
     await expect.poll(() => runSql(owner, sleeping)).not.toEqual([]);
@@ -57,14 +58,13 @@ describe("a PostgreSQL store", () => {
     gate.resolve();
     expect((await refused).code).toBe(Code.Unavailable);
     expect(store.problem).toContain("gardener");
-    await store.close();
   });
 
   test("waits for a read-only server, at its start and later", async () => {
     await using opened = await openStoreWith(server, [1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
     const url = opened.url.replace("user=tester", "user=writer");
-    const store = await openPostgresStore({ url });
+    await using store = closing(await openPostgresStore({ url }));
     await store.delete(9n, deleteCall());
     await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
     await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
@@ -76,7 +76,6 @@ describe("a PostgreSQL store", () => {
     await expect(outcome).resolves.toBe(true);
     await expect.poll(() => other.problem).toBeUndefined();
     await other.close();
-    await store.close();
   });
 
   test.each([
@@ -128,7 +127,7 @@ describe("a PostgreSQL store", () => {
       if (isRefusing && ++refusals > 0) client.destroy();
       else client.pipe(upstream).pipe(client);
     });
-    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    await using store = closing(await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) }));
     const refuse = (refuses: boolean): void => {
       [isRefusing, refusals] = [refuses, 0];
       if (refuses) for (const client of clients) client.destroy();
@@ -144,7 +143,6 @@ describe("a PostgreSQL store", () => {
     expect(refusals).toBeGreaterThan(3);
     refuse(false);
     await expect.poll(() => store.problem).toBeUndefined();
-    await store.close();
   }, 60_000);
 
   test("stays ready while checks fail but deletions succeed", async () => {
@@ -159,7 +157,7 @@ describe("a PostgreSQL store", () => {
       });
       upstream.pipe(client);
     });
-    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    await using store = closing(await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) }));
     isRefusing = true;
     // Longer than a check's interval and the ten seconds for which a check is repeated.
     for (const id of ids) {
@@ -168,7 +166,6 @@ describe("a PostgreSQL store", () => {
       expect(store.problem).toBeUndefined();
     }
     expect(refusals).toBeGreaterThan(0);
-    await store.close();
   }, 60_000);
 
   test("checks on new connections whether a server became writable", async () => {
@@ -180,11 +177,10 @@ describe("a PostgreSQL store", () => {
       client.pipe(upstream).pipe(client);
     });
     const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
-    const store = await openPostgresStore({ url: throughProxy });
+    await using store = closing(await openPostgresStore({ url: throughProxy }));
     // One connection opened the store, one is for retention, and each check opens another.
     await expect.poll(() => connections).toBeGreaterThan(3);
     await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
-    await store.close();
   });
 });

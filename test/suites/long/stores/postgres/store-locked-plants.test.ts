@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import type { PlantStore } from "../../../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/postgres/postgres-store.ts";
 // oxfmt-ignore
@@ -104,7 +105,7 @@ describe("a PostgreSQL store with locked plants", () => {
       return (error?: unknown) => batches.push(error);
     };
     const begunMs = performance.now();
-    const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
+    await using store = closing(await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch }));
     for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
     // The deletions' connection and, on a slow machine, one that has checked the server meanwhile. Retention closes its
     // connection soon.
@@ -112,7 +113,6 @@ describe("a PostgreSQL store with locked plants", () => {
     const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
     await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
     expect(batches).toEqual(Array.from({ length: 20 }, () => [1, undefined]).flat());
-    await store.close();
   });
 
   test("settles a locked plant's deletion when it is closed", async () => {

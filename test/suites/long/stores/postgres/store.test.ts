@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 // oxfmt-ignore
 import { cancelWaitsForStandby, configOf, deleteCall, failAttempts, keepingSql, openClient, openStoreWith, refusalOf,
@@ -168,7 +169,7 @@ describe("a PostgreSQL store", () => {
   test("drops a cancelled call while the server is down, and retries others", async () => {
     const url = await server.createPlants([1n]);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const store = await openPostgresStore({ url, onBatch: () => () => end() });
+    await using store = closing(await openPostgresStore({ url, onBatch: () => () => end() }));
     await server.stop("immediate");
     const controller = new AbortController();
     const given = store.delete(1n, deleteCall({ signal: controller.signal }));
@@ -181,7 +182,6 @@ describe("a PostgreSQL store", () => {
     const outcome = store.delete(1n, deleteCall());
     await server.start();
     await expect(outcome).resolves.toBe(true);
-    await store.close();
   });
 
   test.each([
@@ -229,7 +229,7 @@ describe("a PostgreSQL store", () => {
     'with options "%s" acknowledges a deletion only after its standbys have it',
     async (options) => {
       await using opened = await openStoreWith(server, [1n]);
-      const store = await openPostgresStore({ url: `${opened.url}${options}` });
+      await using store = closing(await openPostgresStore({ url: `${opened.url}${options}` }));
       const waiting = (query: string): Promise<unknown> =>
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
       const results = await withoutStandby(opened.url, async () => {
@@ -243,7 +243,6 @@ describe("a PostgreSQL store", () => {
       });
       await expect(results.deleting).resolves.toBe(true);
       expect(await opened.plants()).toEqual([]);
-      await store.close();
     },
   );
 });

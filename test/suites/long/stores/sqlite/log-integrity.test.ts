@@ -28,7 +28,7 @@ import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-datab
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const cut = "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions";
 
@@ -227,7 +227,7 @@ describe("truncated log detection", () => {
     using db = openDatabase({ file, migrates: true });
     db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
              INSERT INTO deletions SELECT i, i, i, '', '', i FROM n`);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     truncateSync(`${file}-wal`);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: ${cut}`);
@@ -235,7 +235,6 @@ describe("truncated log detection", () => {
     // Enough time for many slices.
     await sleep(200);
     expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
-    await store.close();
   });
 });
 

@@ -9,7 +9,7 @@ import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../../../support/plants/file-steps.ts";
 import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 describePlantDatabase(async () => {
   const folder = createTempFolder();
@@ -146,10 +146,9 @@ describe("backing up", () => {
     // No other files remain.
     expect(readdirSync(folder.path).toSorted()).toEqual(["copy.db", "plants.db"]);
 
-    const restored = await openSqliteStore({ file: folder.file("copy.db") });
+    await using restored = closing(await openSqliteStore({ file: folder.file("copy.db") }));
     await expect(restored.delete(1n, deleteCall())).resolves.toBe(false);
     await expect(restored.delete(20_000n, deleteCall())).resolves.toBe(true);
-    await restored.close();
   });
 
   test("refuses to overwrite an existing file", () => {

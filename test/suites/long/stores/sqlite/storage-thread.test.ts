@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { BatchRow } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
-import { createTempFolder, startNode } from "@protoport/testing/process";
+import { closing, createTempFolder, startNode } from "@protoport/testing/process";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
@@ -22,7 +22,7 @@ describe("the storage thread", () => {
   test("checks whether the file can be written", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
+    await using thread = closing(await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true }));
     const { size } = statSync(`${file}-wal`);
     await expect(thread.request("check")).resolves.toEqual(withName(false));
     // A commit that writes nothing would succeed on a full disk.
@@ -33,7 +33,6 @@ describe("the storage thread", () => {
     await expect(thread.request("check")).resolves.toMatchObject({ problem: { text, isTemporary: true } });
     other.close();
     await expect(thread.request("check")).resolves.toEqual(withName(false));
-    await thread.close();
   });
 
   test("reports a second hard link and its removal once, and keeps deleting", async () => {
@@ -73,18 +72,17 @@ describe("the storage thread", () => {
   test("detects a moved file without a write", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const thread = await StorageThread.start({ file, migrates: true });
+    await using thread = closing(await StorageThread.start({ file, migrates: true }));
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
     const problem = { text, isTemporary: false, needsOperator: true };
     await expect(thread.request("check")).resolves.toMatchObject({ problem });
-    await thread.close();
   });
 
   test("replies to all concurrent requests", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
-    const thread = await StorageThread.start(options);
+    await using thread = closing(await StorageThread.start(options));
     const deletionOf = (id: bigint) => thread.request(batchOf(id));
     const replies = Promise.all([deletionOf(1n), thread.request("check"), deletionOf(3n)]);
     await expect(replies).resolves.toMatchObject([
@@ -92,7 +90,6 @@ describe("the storage thread", () => {
       { problem: undefined },
       { outcomes: ["absent"] },
     ]);
-    await thread.close();
   });
 
   test("uses its process's compile cache", async () => {

@@ -24,7 +24,7 @@ import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.t
 import { retryIntervalMs } from "../../../../../src/stores/contract/store-health.ts";
 import { deleteApart, deleteCall, refusalOf } from "../../../../support/plants/index.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, projectFolder } from "@protoport/testing/process";
+import { closing, createTempFolder, projectFolder } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 
@@ -60,7 +60,7 @@ describe("an SQLite store with a fault", () => {
   test("waits for another process's transaction", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } }));
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const result = store.delete(1n, deleteCall());
@@ -70,7 +70,6 @@ describe("an SQLite store with a fault", () => {
     other.close();
     await expect(result).resolves.toBe(true);
     expect(store.problem).toBeUndefined();
-    await store.close();
   });
 
   test("rejects calls when its thread exits, and accepts no more", async () => {
@@ -109,11 +108,10 @@ describe("an SQLite store with a fault", () => {
     // Everything after the schema's pages.
     bytes.fill(0xa5, 7 * 4_096);
     writeFileSync(file, bytes);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     await expect(store.delete(10_000n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: the file is damaged`);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    await store.close();
   });
 
   test.each([
@@ -130,13 +128,12 @@ describe("an SQLite store with a fault", () => {
   ])("after its file was %s, acknowledges no deletion", async (_name, remove) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } }));
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     backUp(file, `${file}.copy`);
     remove(file);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: the file was moved, replaced or deleted`);
-    await store.close();
   });
 
   test("shrinks its log after a long export", async () => {
@@ -225,7 +222,7 @@ describe("an SQLite store with a permanent problem", () => {
     const file = folder.file("plants.db");
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
     if (isSpoiltBefore) spoil(file);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     expect(store.needsRestart).toBe(false);
     if (!isSpoiltBefore) {
       await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -236,7 +233,6 @@ describe("an SQLite store with a permanent problem", () => {
       problem: `${file}: ${problem}`,
       needsRestart: verb === "needs a restart",
     });
-    await store.close();
   });
 
   test("causes no unhandled rejection if its thread exits during a check", async () => {
@@ -283,7 +279,7 @@ describe("an SQLite store with a permanent problem", () => {
     const filler = folder.file("filler");
     // The filler is larger than the free space, so that it fills the disk.
     expect(() => writeFileSync(filler, new Uint8Array(2 ** 23))).toThrow(/ENOSPC/);
-    const store = await openSqliteStore({ file });
+    await using store = closing(await openSqliteStore({ file }));
     await expect.poll(() => store.isChecking).toBe(false);
     expect(store.problem).toBe(`${file}: the disk is full`);
     expect(store.needsRestart).toBe(false);
@@ -291,7 +287,6 @@ describe("an SQLite store with a permanent problem", () => {
     rmSync(filler);
     await expect.poll(() => store.problem, { timeout: 5_000 }).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 
   test("ends its process after a start at which the log cannot grow", async () => {
@@ -318,11 +313,10 @@ describe("an SQLite store with a permanent problem", () => {
   test("needs a restart after its thread has exited", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
-    const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
+    await using store = closing(await openSqliteStore({ file: folder.file("plants.db"), migrates: true }));
     const [thread] = await started;
     await thread.terminate();
     await expect.poll(() => store.problem).toMatch(/: the storage thread has exited$/);
     expect(store.needsRestart).toBe(true);
-    await store.close();
   });
 });

@@ -9,7 +9,7 @@ import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { retentionIntervalMs, type Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
-import { collect } from "@protoport/testing/process";
+import { closing, collect } from "@protoport/testing/process";
 // oxfmt-ignore
 import { deleteCall, openClient, runSql, schemaOf, startCuttingProxy, startHangingProxy, startPostgresOfFile
 } from "../../../../../support/plants/index.ts";
@@ -34,7 +34,7 @@ describe("the retention job in PostgreSQL", () => {
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
-    const session = new Session(readServerUrl(url));
+    await using session = closing(new Session(readServerUrl(url)));
     const tables = singleServer(schemaOf(session));
     const drop = (fromUs?: number): Promise<Dropped> =>
       tables.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
@@ -49,7 +49,6 @@ describe("the retention job in PostgreSQL", () => {
     expect(await runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "500" }]);
     // The next slice continues where the last one ended.
     await expect(drop(fromUs)).resolves.toMatchObject({ count: 440, isMore: false });
-    await session.close();
   });
 
   test("continues after a slice whose records a trigger keeps", async () => {
@@ -61,9 +60,8 @@ describe("the retention job in PostgreSQL", () => {
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
        CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`,
     );
-    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    await using store = closing(await openPostgresStore({ url, deletionsKeptMs: 3_600_000 }));
     await expect.poll(() => countRecords(url)).toBe(24_060);
-    await store.close();
   });
 
   test("drops later records when a trigger keeps a whole slice", async () => {

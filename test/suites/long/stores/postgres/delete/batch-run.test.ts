@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { BatchRun } from "../../../../../../src/stores/postgres/delete/batch-run.ts";
 import { deleteTimeouts, singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
 import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
@@ -241,7 +242,7 @@ describe("a batch with locked plants", () => {
   test("waits for a locked table", async () => {
     const url = await createPlantsUpTo(server, 2);
     const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
-    const session = new Session(readServerUrl(url), deleteTimeouts);
+    await using session = closing(new Session(readServerUrl(url), deleteTimeouts));
     session.deadlineMs = performance.now() + 10_000;
     const outcomes = runBatchWith(session, callersOf(1n, 2n));
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
@@ -249,7 +250,6 @@ describe("a batch with locked plants", () => {
     await expect.poll(timedOut).toBeGreaterThan(before + 2);
     await other.end();
     await expect(outcomes).resolves.toEqual([true, true]);
-    await session.close();
   });
 });
 

@@ -8,7 +8,7 @@ import { findSchema } from "../../../../../../src/stores/postgres/schema/store-s
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
-import { collect } from "@protoport/testing/process";
+import { closing, collect } from "@protoport/testing/process";
 // oxfmt-ignore
 import { deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDatabase, type PostgresServer, readPlants,
   runSql, startPostgres, startPostgresProxy } from "../../../../../support/plants/index.ts";
@@ -204,11 +204,10 @@ describe("settings in the options of the database URL", () => {
   ])("are checked when a pooler drops $options from the URL", async ({ options, name }) => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
-    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await using session = closing(new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`)));
     const found = findSchema(session);
     if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
     else await expect(found).rejects.toThrow(`the options in the database URL set ${name}, but the server did not get`);
-    await session.close();
   });
 
   test.each([
@@ -233,22 +232,20 @@ describe("settings in the options of the database URL", () => {
   test("are refused if a pooler starts its connections with other values", async () => {
     await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
-    const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
+    await using session = closing(new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`)));
     await expect(findSchema(session)).rejects.toThrow(
       "the options in the database URL set work_mem, but the server did not get",
     );
-    await session.close();
   });
 
   test("make an open store unhealthy once a pooler drops them", async () => {
     let drops = false;
     await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
-    const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
+    await using store = closing(await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` }));
     drops = true;
     for (const socket of pooler.sockets) socket.destroy();
     await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, but the server did not get/);
-    await store.close();
   });
 
   test.each([
@@ -260,18 +257,16 @@ describe("settings in the options of the database URL", () => {
     String.raw`-c search_path="$user",\ public`,
   ])("are accepted when the server normalizes %s to another spelling", async (options) => {
     const [url] = (await server.createPlants()).split("&options=");
-    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await using session = closing(new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`)));
     await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
-    await session.close();
   });
 
   test("are accepted if a pooler sets them on the connection", async () => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
-    const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
+    await using session = closing(new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`)));
     await session.run("SET IntervalStyle = sql_standard");
     await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
-    await session.close();
   });
 
   test("are accepted if the role has the values that a pooler drops", async () => {

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
+import { closing } from "@protoport/testing/process";
 import type { OnUpkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 // oxfmt-ignore
@@ -39,10 +40,9 @@ describe("prepared statements for deletions", () => {
       client.on("data", (data) => (result += data.toString("latin1")));
       client.pipe(upstream).pipe(client);
     });
-    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    await using store = closing(await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) }));
     for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
     expect(result.split("WITH free")).toHaveLength(2);
-    await store.close();
   });
 
   test("are sent with their text again after the server lost them", async () => {

@@ -8,7 +8,7 @@ import { briefTransaction, readCommitted } from "../../../../../../src/stores/po
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { createCertificate, startOnLoopback } from "@protoport/testing/http";
-import { createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
+import { closing, createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
 // oxfmt-ignore
 import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, runSql, startCuttingProxy, startPostgres,
   withoutStandby } from "../../../../../support/plants/index.ts";
@@ -686,10 +686,9 @@ test("a session reads the URL again for each connection", async () => {
   const url = await server.createSchema();
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
   let current = url;
-  const session = new Session(readServerUrl(url, () => current));
+  await using session = closing(new Session(readServerUrl(url, () => current)));
   await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
   current = url.replace("user=tester", "user=rotated");
   session.discard();
   await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
-  await session.close();
 });
