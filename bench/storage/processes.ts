@@ -19,7 +19,7 @@ const { processes, callers, seconds, plants } = flags;
  * Number of cores for a meaningful result. Each process and its callers have separate cores, and the database has as
  * many cores as there are processes.
  */
-const coresMin = 3 * processes;
+const minCores = 3 * processes;
 
 // The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
@@ -60,8 +60,8 @@ console.log(
     .toFixed(2)
     .padStart(8)} x, turn by turn`,
 );
-if (cores < coresMin)
-  console.log(`\nThe result is not meaningful: with fewer than ${coresMin} cores, the processes compete for them.`);
+if (cores < minCores)
+  console.log(`\nThe result is not meaningful: with fewer than ${minCores} cores, the processes compete for them.`);
 
 /** Deletes with all callers, distributed over ports, and returns the deletions per second. */
 async function deletionsPerS(ports: readonly number[]): Promise<number> {

@@ -59,7 +59,7 @@ const turnS = 1;
  * The requests in a turn below which the turn is repeated for `maxTurnS` seconds. Requests in progress at the end of a
  * turn cost CPU time without being counted.
  */
-const requestsMin = 40;
+const minRequests = 40;
 const maxTurnS = 8;
 
 /**
@@ -143,7 +143,7 @@ async function measure(one: Started, durationS = turnS): Promise<Omit<RoundlessT
   const busyAfter = busyUs(serverCore);
   if (result.failures > 0)
     throw new Error(`${subject.name}: ${String(result.failures)} of ${String(result.requests)} requests failed`);
-  if (result.requests < requestsMin && durationS < maxTurnS) return await measure(one, maxTurnS);
+  if (result.requests < minRequests && durationS < maxTurnS) return await measure(one, maxTurnS);
   const ownUs = after.cpuUs - before.cpuUs;
   const busy = busyBefore === undefined || busyAfter === undefined ? ownUs : busyAfter - busyBefore;
   return {

@@ -11,7 +11,7 @@ export {
   fieldsNotSentAsMetadata,
   fieldsSetByFetch,
   fieldsSetByGrpcClient,
-  freedBytesMin,
+  minFreedBytes,
   type HeaderFields,
   isToken,
   noBytes,

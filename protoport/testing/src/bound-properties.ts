@@ -15,7 +15,7 @@ import { isNightly, testSeed } from "./test-seed.ts";
 const inputLimitMs = waitLimitMs / 2;
 
 // Minimum share of inputs that a property must run. At night, a property has twenty times as many inputs.
-const shareMin = isNightly ? 1 / 200 : 1 / 10;
+const minShare = isNightly ? 1 / 200 : 1 / 10;
 
 declare global {
   var areInputsBounded: true | undefined;
@@ -38,6 +38,6 @@ configureGlobal({
     const message = defaultReportMessage(details);
     if (message !== undefined) throw new Error(message, { cause: details.errorInstance });
     const wanted = details.runConfiguration.numRuns ?? details.numRuns;
-    if (details.numRuns < wanted * shareMin) throw new Error(`only ${details.numRuns} of ${wanted} inputs were tried`);
+    if (details.numRuns < wanted * minShare) throw new Error(`only ${details.numRuns} of ${wanted} inputs were tried`);
   },
 });

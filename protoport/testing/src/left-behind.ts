@@ -45,7 +45,7 @@ declare global {
 }
 
 // Minimum number of entries before closed resources are removed. Low, because some tests measure memory.
-const sweepMin = 64;
+const minSweep = 64;
 
 /** Matches source files in the packages, and in the application's folder. */
 const sourceFile = /^(?:protoport\/(?!testing\/)[^/]+\/)?src\//;
@@ -111,14 +111,14 @@ function trackResources(): Tracking {
   const open: Tracking["open"] = new Map();
   const running = new AsyncLocalStorage<Opener>();
   const all: Tracking = { open, running, latest: { name: "the start", hasFailed: false } };
-  let sweepAt = sweepMin;
+  let sweepAt = minSweep;
   const track = (one: OpenResource): void => {
     // Ignores resources that dependencies and tests open.
     if (one.callers.length === 0) return;
     open.set(one, running.getStore() ?? all.latest);
     if (open.size < sweepAt) return;
     removeClosed(open);
-    sweepAt = Math.max(sweepMin, 2 * open.size);
+    sweepAt = Math.max(minSweep, 2 * open.size);
   };
   countTimers(track);
   countListeners(track);

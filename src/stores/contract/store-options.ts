@@ -20,12 +20,12 @@ export const deletionsKeptMsDefault: number = 90 * 24 * 3_600_000;
 
 // Minimum time to keep deletion records, in milliseconds: an hour. A retry must find the first attempt's record, and an
 // import must find the records of plants that are deleted during the import.
-const deletionsKeptMsMin = 3_600_000;
+const minDeletionsKeptMs = 3_600_000;
 
 /** @throws RangeError when the time is less than an hour */
 export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
-  if (keptMs >= deletionsKeptMsMin) return;
-  throw new RangeError(`deletionsKeptMs must be at least ${deletionsKeptMsMin} (an hour), got ${keptMs}`);
+  if (keptMs >= minDeletionsKeptMs) return;
+  throw new RangeError(`deletionsKeptMs must be at least ${minDeletionsKeptMs} (an hour), got ${keptMs}`);
 }
 
 /** How often a store drops expired records, in milliseconds. */

@@ -34,13 +34,13 @@ export const maxLockedMs = 2_000;
 // Batches grow from the first size, and shrink if they take longer than `slowMs`, so that triggers that take long for
 // each plant do not exceed the database's timeout for a statement.
 const maxBatch = 1_024;
-const batchMin = 64;
+const minBatch = 64;
 const slowMs = 2_000;
 
 // Interval between attempts to delete locked plants, which costs the server little, and the minimum time for an attempt,
 // in milliseconds. The outcome of a shorter attempt could be unknown.
 const lockedIntervalMs = 50;
-const lockedAttemptMsMin = 1_000;
+const minLockedAttemptMs = 1_000;
 
 // Maximum number of deletions that are settled per event-loop turn, in half a millisecond, so that other requests need
 // not wait for the whole batch, and the first callers can join the next batch.
@@ -80,7 +80,7 @@ export class DeleteQueue {
   /** Whether a batch is sent at the end of this event-loop turn. */
   #isSending = false;
   /** Maximum number of deletions in the next batch. */
-  #maxBatch = batchMin;
+  #maxBatch = minBatch;
   /** Whether the oldest deletion had waited for too long when the last batch ended. */
   #isLate = false;
   readonly #locked: Waiting[] = [];
@@ -212,7 +212,7 @@ export class DeleteQueue {
   }
 
   #hasTime(one: Waiting): boolean {
-    const endMs = Math.min((one.locked?.sinceMs ?? 0) + maxLockedMs, one.deadlineMs - lockedAttemptMsMin);
+    const endMs = Math.min((one.locked?.sinceMs ?? 0) + maxLockedMs, one.deadlineMs - minLockedAttemptMs);
     if (performance.now() < endMs) return true;
     this.#fail(one, "unavailable", "another transaction holds a lock on the plant, or uses the same idempotency key");
     return false;

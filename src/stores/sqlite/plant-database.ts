@@ -33,7 +33,7 @@ export function migrateSqlite(file: string): Versions {
 const checkLockTimeoutMs = 1_000;
 
 // Minimum free space for a server, in bytes. A commit with a few deletions writes about 64 KiB to a new log.
-const freeBytesMin = 64 * 1_024;
+const minFreeBytes = 64 * 1_024;
 
 // SQLITE_READONLY_ROLLBACK (sqlite.org/rescode.html).
 const readOnlyRollback = 776;
@@ -64,7 +64,7 @@ function assertWritable(path: string): void {
   const { bavail, bfree, bsize } = statfsSync(dirname(path));
   // Only root may use a file system's reserved blocks.
   const freeBytes = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
-  if (freeBytes < freeBytesMin) throw new StoreOpenError("the disk is full");
+  if (freeBytes < minFreeBytes) throw new StoreOpenError("the disk is full");
   // If a file in WAL mode has no log, no process has opened it by this name. Opening the file would create the log.
   if (!existsSync(`${path}-wal`) && usesLog(path)) return;
   // The last connection to close checkpoints the log, unless the last connection is read-only.

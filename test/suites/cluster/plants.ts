@@ -5,7 +5,7 @@ import type { Callers } from "./callers.ts";
 const batch = 500;
 
 /** The fewest plants that no call has tried to delete. */
-const leftMin = 1_000;
+const minLeft = 1_000;
 
 const pollIntervalMs = 200;
 
@@ -43,7 +43,7 @@ export class PlantSupply {
 
   async #createForever(): Promise<void> {
     while (!this.#isStopped) {
-      if (this.#callers.remaining < leftMin) await this.#create().catch(() => undefined);
+      if (this.#callers.remaining < minLeft) await this.#create().catch(() => undefined);
       await sleep(pollIntervalMs);
     }
   }

@@ -43,7 +43,7 @@ interface Served extends AsyncDisposable {
   /** Number of calls that their clients have cancelled. */
   cancelled(): number;
   /** Minimum number of cancelled waiting calls. Other calls may get a response before the server detects the cancel. */
-  readonly cancelledMin: number;
+  readonly minCancelled: number;
   /** The log lines at level error. The proxy has no log levels, so its complete standard error. */
   faults(): readonly string[];
   /** Stops the database or upstream. */
@@ -109,7 +109,7 @@ async function startStore(): Promise<Served> {
       { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, new Uint8Array()) },
     ],
     cancelled: () => lines().filter(({ code }) => code === "Canceled").length,
-    cancelledMin: 1,
+    minCancelled: 1,
     faults: () =>
       lines()
         .filter(({ level }) => level === "error" || level === "fatal")
@@ -168,7 +168,7 @@ async function startProxy(): Promise<Served> {
       { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, watched) },
     ],
     cancelled: () => cancelled,
-    cancelledMin: clientCount,
+    minCancelled: clientCount,
     faults: () => proxy.command.stderr().split("\n").slice(0, -1),
     breakDown: () => upstream.close(),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
@@ -222,7 +222,7 @@ describe.each([
         const message = `${what} over HTTP/${version}`;
         await expect.poll(() => openRequests(served), { message }).toBe(0);
         const ended = (): number => served.cancelled() - cancelledBefore;
-        const endedMin = state === "waits" ? served.cancelledMin : clientCount;
+        const endedMin = state === "waits" ? served.minCancelled : clientCount;
         await expect.poll(ended, { message }).toBeGreaterThanOrEqual(endedMin);
       }
       expect(served.faults()).toEqual([]);

@@ -47,7 +47,7 @@ export class ConnectionAges {
 
   #checkIntervalMs(): number {
     const shortestMs = Math.min(this.#maxAgeMs, this.#graceMs);
-    return Math.min(maxAgeCheckMs, Math.max(intervalMsMin, shortestMs / checksPerAge));
+    return Math.min(maxAgeCheckMs, Math.max(minIntervalMs, shortestMs / checksPerAge));
   }
 
   #checkAges(): void {
@@ -75,7 +75,7 @@ export function createConnectionAges(options: ConnectionAgeOptions): ConnectionA
 const jitterShare = 0.1;
 // Maximum ages are minutes, so a second of delay does not matter. Checking 10,000 connections takes less than 1 ms.
 const maxAgeCheckMs = 1000;
-const intervalMsMin = 10;
+const minIntervalMs = 10;
 // Number of checks per maximum age, or per grace time if that is shorter. With ten checks, a connection is closed at
 // most a tenth of this time too late.
 const checksPerAge = 10;

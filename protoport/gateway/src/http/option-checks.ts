@@ -226,10 +226,10 @@ function similarName(misspelled: string, names: readonly string[], lettersPerEdi
 }
 
 /** Minimum number of letters in an abbreviation. Shorter strings may be the start of a name by chance. */
-const abbreviationLengthMin = 3;
+const minAbbreviationLength = 3;
 
 function abbreviatedName(given: string, names: readonly string[]): string | undefined {
-  if (given.length < abbreviationLengthMin) return undefined;
+  if (given.length < minAbbreviationLength) return undefined;
   const [name, ...others] = names.filter((each) => each.toLowerCase().startsWith(given.toLowerCase()));
   return others.length === 0 ? name : undefined;
 }

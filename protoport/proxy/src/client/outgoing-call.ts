@@ -283,13 +283,13 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   /** Returns whether the server reset the call after the deadline, possibly before the client detected the deadline. */
   #isDeadlineReset(code: number): boolean {
     const { timeoutMs } = this.#init;
-    return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;
+    return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === minRemainingMs;
   }
 
   /** Returns the milliseconds until the deadline. The time in the queue counts towards the timeout. */
   #remainingMs(timeoutMs: number): number {
     const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
-    return Math.max(remainingMsMin, timeoutMs - spentMs);
+    return Math.max(minRemainingMs, timeoutMs - spentMs);
   }
 }
 
@@ -305,7 +305,7 @@ function dropStream(stream: ClientStream): void {
 }
 
 /** Minimum timeout that is sent, in milliseconds. */
-const remainingMsMin = 1;
+const minRemainingMs = 1;
 
 function deadlineExceededError(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);

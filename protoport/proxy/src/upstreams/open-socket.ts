@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import { messageOf } from "@protoport/gateway/errors";
-import { freedBytesMin } from "@protoport/gateway/exchange";
+import { minFreedBytes } from "@protoport/gateway/exchange";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** TLS options for authenticating server and client. Node's `tls.connect` gets these options. */
@@ -75,7 +75,7 @@ function openTcp({ target }: UpstreamAddress): Socket {
   const callback = (bytes: number): boolean => {
     const chunk = memory.subarray(0, bytes);
     // equivalent mutant: copying a large chunk only takes time.
-    return socket.emit("data", bytes < freedBytesMin ? copyChunk(chunk) : chunk);
+    return socket.emit("data", bytes < minFreedBytes ? copyChunk(chunk) : chunk);
   };
   const socket = connectTcp({ ...target, onread: { buffer: memory, callback } });
   return socket;

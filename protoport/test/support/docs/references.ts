@@ -46,7 +46,7 @@ function sourcesOf(file: string): readonly string[] {
 }
 
 /** Letters that a title needs in addition to placeholders, so that it does not match nearly any text. */
-const fixedLettersMin = 6;
+const minFixedLetters = 6;
 
 /**
  * Returns patterns that match the titles in a test file. They are its strings, in which a vitest placeholder matches
@@ -62,7 +62,7 @@ function titlesIn(source: string): readonly RegExp[] {
 
 function toPattern(title: string): readonly RegExp[] {
   const parts = title.split(/\$\{[^}]*\}|\$[\w.]+|%[sdj]/);
-  if (parts.length > 1 && parts.join("").replaceAll(/[^a-z]/gi, "").length < fixedLettersMin) return [];
+  if (parts.length > 1 && parts.join("").replaceAll(/[^a-z]/gi, "").length < minFixedLetters) return [];
   return [new RegExp(`^${parts.map(escaped).join(".+")}$`)];
 }
 

@@ -15,7 +15,7 @@ import { beginSql, briefTransaction, hiddenRows } from "./pinned-settings.ts";
 import type { PostgresServer } from "./server-url.ts";
 
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
-const attemptMsMin = 500;
+const minAttemptMs = 500;
 
 /** A session's timeouts, in milliseconds. 0 means no timeout. */
 export interface SessionTimeouts {
@@ -94,7 +94,7 @@ export class Session {
   }
 
   get hasTime(): boolean {
-    return this.remainingMs >= attemptMsMin;
+    return this.remainingMs >= minAttemptMs;
   }
 
   get processId(): number | undefined {

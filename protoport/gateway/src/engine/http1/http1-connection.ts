@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import {
   type BodySource,
   freeChunk,
-  freedBytesMin,
+  minFreedBytes,
   type HeaderFields,
   type HttpProblem,
   type IncomingBody,
@@ -242,7 +242,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     // Requests more data now, which avoids a `nextTick` that costs more than parsing a head.
     this.socket.read(0);
     const isKept = this.#read(chunk);
-    if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
+    if (!isKept && chunk.byteLength >= minFreedBytes) freeChunk(chunk);
     // The timeout for a request head starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.unusedBytes > 0) this.#deadlines.restart();
     this.#pauseOrResume();
@@ -343,7 +343,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#clientClosed = true;
     this.#deadlines.restart();
     this.#continueReading();
-    this.#probe(probeMsMin);
+    this.#probe(minProbeMs);
   }
 
   /**
@@ -396,5 +396,5 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 const maxAheadBytes = 64 * 1024;
 
 // Milliseconds before the second and the last probe. A reset takes a round trip, which rarely exceeds 400 ms.
-const probeMsMin = 25;
+const minProbeMs = 25;
 const maxProbeMs = 400;

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { ErrorCode, type ErrorScope, freeChunk, freedBytesMin } from "../../http/index.ts";
+import { ErrorCode, type ErrorScope, freeChunk, minFreedBytes } from "../../http/index.ts";
 import { type Backlog, type BacklogBudget } from "../backlog.ts";
 import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
@@ -162,7 +162,7 @@ export abstract class FrameConnection<
     this.#chunkKept = !this.#freesChunks;
     try {
       this.#reader.read(chunk);
-      if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
+      if (!this.#chunkKept && chunk.byteLength >= minFreedBytes) freeChunk(chunk);
       // Stops reading while too much output is buffered, because further responses would have to wait. A peer that
       // reads only after writing is not affected, because the windows allow fewer bytes than `unreadBytes`.
       const { output } = this;

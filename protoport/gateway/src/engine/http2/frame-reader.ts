@@ -71,7 +71,7 @@ export class FrameReader {
     const isInPlace = this.#partialBytes === frameHeaderBytes;
     const next = from + frameHeaderBytes + length - this.#partialBytes;
     if (next > end) {
-      if (isInPlace && end - from >= partBytesMin && canDeliverInParts(this.#partial))
+      if (isInPlace && end - from >= minPartBytes && canDeliverInParts(this.#partial))
         this.#deliverPart(chunk, from, length);
       else this.#keep(chunk, from, end);
       return end;
@@ -146,7 +146,7 @@ const noBytes = Buffer.alloc(0);
 const typeAt = 3;
 const flagsAt = 4;
 // Minimum number of received bytes to pass on from an incomplete DATA frame. Fewer bytes are cheaper to copy.
-const partBytesMin = 4096;
+const minPartBytes = 4096;
 
 // Only DATA without padding can be split, because padding follows the data.
 function canDeliverInParts(header: Buffer): boolean {

@@ -1,4 +1,4 @@
-import { ErrorCode, freedBytesMin, type IncomingBody, maxUnreadBodyBytes } from "../../http/index.ts";
+import { ErrorCode, minFreedBytes, type IncomingBody, maxUnreadBodyBytes } from "../../http/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
@@ -134,7 +134,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     try {
       if (bytes === 0) {
         if (last) this.receiver?.body?.onEnd();
-      } else if (this.receiver?.body?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
+      } else if (this.receiver?.body?.onData(piece, last) === true && piece.buffer.byteLength >= minFreedBytes)
         this.#connection.keepChunk();
     } catch (error) {
       // The receiver may have kept the piece before throwing.

@@ -38,7 +38,7 @@ export interface IdentifiedStream {
 }
 
 /** Minimum number of slots. 32 slots are enough for 16 streams, and take 128 to 256 bytes per connection. */
-const slotsMin = 32;
+const minSlots = 32;
 
 /** 2^32 divided by the golden ratio. */
 const goldenRatio = 0x9e37_79b1;
@@ -53,7 +53,7 @@ const goldenRatio = 0x9e37_79b1;
  * successors and their streams alive, and promote them.
  */
 export class OpenStreams<Stream extends IdentifiedStream> {
-  #slots: (Stream | undefined)[] = newSlots(slotsMin);
+  #slots: (Stream | undefined)[] = newSlots(minSlots);
   /** Number of streams. Only this class sets it. */
   size = 0;
 

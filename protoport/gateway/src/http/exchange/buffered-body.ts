@@ -1,5 +1,5 @@
 import { allocateBuffer, noBytes } from "./bytes.ts";
-import { freedBytesMin, triggerEarlyScavenge } from "./free-memory.ts";
+import { minFreedBytes, triggerEarlyScavenge } from "./free-memory.ts";
 
 /**
  * The received bytes of a body that were not read yet. Pieces are copied, because a one-byte piece would keep a chunk
@@ -50,7 +50,7 @@ export class BufferedBody {
 
   #addBlock(bytes: number): Uint8Array {
     // The first piece gets no spare space, because a body often consists of one piece.
-    const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
+    const spareBytes = this.byteLength === 0 ? 0 : Math.max(minBlockBytes, this.byteLength * spareShare);
     // Allocated outside node's pool, which a slice would keep alive. Not zeroed, because only written bytes are read.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), maxBlockBytes));
     this.#blocks.push(block);
@@ -71,8 +71,8 @@ export type BodyMemory = "own" | "shared";
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
-  if (byteLength >= freedBytesMin) triggerEarlyScavenge(byteLength);
-  const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
+  if (byteLength >= minFreedBytes) triggerEarlyScavenge(byteLength);
+  const keepsLittle = buffer.byteLength < minCopiedChunkBytes || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
   const copy =
     memory === "shared" && byteLength <= maxSharedBytes ? shareBlock(byteLength) : allocateBuffer(byteLength);
@@ -97,9 +97,9 @@ function shareBlock(byteLength: number): Uint8Array {
 /** Maximum bytes in a block, as in an HTTP/2 frame, so that buffered data is read in pieces of the same size. */
 export const maxBlockBytes: number = 16 * 1024;
 // Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
-const blockBytesMin = 512;
+const minBlockBytes = 512;
 /** Minimum chunk size in bytes for copying small pieces. A piece of a smaller chunk is not copied. */
-const copiedChunkBytesMin = 16 * 1024;
+const minCopiedChunkBytes = 16 * 1024;
 /** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;
 /** Maximum number of bytes in a copy that is stored in a shared block. */

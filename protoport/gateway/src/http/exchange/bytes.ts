@@ -1,4 +1,4 @@
-import { freeChunk, freedBytesMin, triggerEarlyScavenge } from "./free-memory.ts";
+import { freeChunk, minFreedBytes, triggerEarlyScavenge } from "./free-memory.ts";
 
 /** node's Buffer, if it exists. Slicing its pool takes a third to half the time of allocating an array. */
 const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
@@ -82,7 +82,7 @@ export class CollectedBytes {
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
     triggerEarlyScavenge(this.#buffer.byteLength);
     this.#buffer.set(oldBuffer.subarray(0, filledBytes));
-    if (oldBuffer.byteLength >= freedBytesMin) freeChunk(oldBuffer);
+    if (oldBuffer.byteLength >= minFreedBytes) freeChunk(oldBuffer);
   }
 }
 

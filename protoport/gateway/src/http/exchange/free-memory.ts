@@ -5,11 +5,11 @@
  */
 
 /** Minimum number of bytes in a buffer that is freed. Freeing a buffer costs 0.3 µs. */
-export const freedBytesMin: number = 16 * 1024;
+export const minFreedBytes: number = 16 * 1024;
 
 /**
  * Frees the buffer of a chunk, unless the buffer also contains other data. Afterwards every view into the buffer is
- * empty. Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
+ * empty. Callers skip chunks below {@link minFreedBytes}, because the comparison costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (fillsBuffer(chunk)) freeBuffer(chunk.buffer);
@@ -19,13 +19,13 @@ const singleUse = new WeakSet<ArrayBufferLike>();
 
 /** Marks and returns bytes that only one response uses, so that the connection may free their buffer after sending. */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
-  if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
+  if (bytes.byteLength >= minFreedBytes && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
   return bytes;
 }
 
 /** Returns whether the buffer of these bytes may be freed after sending. */
 export function isSingleUse({ buffer }: Uint8Array): boolean {
-  return buffer.byteLength >= freedBytesMin && singleUse.has(buffer);
+  return buffer.byteLength >= minFreedBytes && singleUse.has(buffer);
 }
 
 /** Frees a buffer. Afterwards every view into the buffer is empty. */

@@ -31,7 +31,7 @@ export {
   fieldsSetByHttp1,
 } from "./field-kinds.ts";
 export { withCode } from "../problems.ts";
-export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
+export { freeBuffer, freeChunk, minFreedBytes, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   CommonHeaderFields,
   type HeaderFields,

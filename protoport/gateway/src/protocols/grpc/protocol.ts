@@ -47,7 +47,7 @@ class GrpcWire extends EnvelopedWire {
   override write(message: Content, header: Headers, trailer: Headers): void | Promise<void> {
     if (message instanceof Envelope) return super.write(message, header, trailer);
     const bytes = this.codec.encode(message);
-    const isLarge = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    const isLarge = this.encodings.response === undefined && bytes.byteLength >= minUncopiedBytes;
     // A trailer that the handler has set may be too large. No error could follow a response that has begun.
     if (isLarge && this.responseTrailer.isPristine) return this.#respondUncopied(header, bytes, trailer);
     return this.respondWith(this.envelop(bytes), header, trailer);
@@ -75,4 +75,4 @@ class GrpcWire extends EnvelopedWire {
 }
 
 /** Minimum bytes in a message that is not copied into an envelope. A separate write costs as much as a small copy. */
-const uncopiedBytesMin = 64 * 1024;
+const minUncopiedBytes = 64 * 1024;

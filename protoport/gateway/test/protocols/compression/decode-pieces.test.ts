@@ -14,7 +14,7 @@ async function* invalid(): AsyncGenerator<Uint8Array> {
 }
 
 /** One body more than the budget allows in zstd, whose windows have 8 MiB. Windows in br have 16 MiB. */
-const bodiesMin = maxZstdWindowBytes / (8 * 1024 * 1024) + 1;
+const minBodies = maxZstdWindowBytes / (8 * 1024 * 1024) + 1;
 
 test.each(
   // oxfmt-ignore
@@ -27,7 +27,7 @@ test.each(
       "the client has disconnected"],
   ],
 )("%s release their decompression windows", async (_name, compression, open, error) => {
-  for (let bodies = 0; bodies < bodiesMin; bodies++) {
+  for (let bodies = 0; bodies < minBodies; bodies++) {
     const decoded = compression.decodePieces(open(), 0, new AbortController().signal);
     await expect(collect(decoded)).rejects.toThrow(error);
   }

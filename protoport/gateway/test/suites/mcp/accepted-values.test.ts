@@ -120,15 +120,15 @@ function* mutantsOf(desc: DescMessage, required: JsonObject): Generator<JsonObje
   }
 }
 
-const cases: readonly { name: string; desc: DescMessage; required: JsonObject; edgesMin: number }[] = [
-  { name: "KitchenSink_Remove", desc: SinkSchema, required: {}, edgesMin: 3_000 },
-  { name: "LegacySink_Keep", desc: LegacySchema, required: { name: "a" }, edgesMin: 100 },
-  { name: "Shelves_GetShelf", desc: GetShelfRequestSchema, required: {}, edgesMin: 100 },
+const cases: readonly { name: string; desc: DescMessage; required: JsonObject; minEdges: number }[] = [
+  { name: "KitchenSink_Remove", desc: SinkSchema, required: {}, minEdges: 3_000 },
+  { name: "LegacySink_Keep", desc: LegacySchema, required: { name: "a" }, minEdges: 100 },
+  { name: "Shelves_GetShelf", desc: GetShelfRequestSchema, required: {}, minEdges: 100 },
   {
     name: "Shelves_UpdateShelf",
     desc: UpdateShelfRequestSchema,
     required: { shelf: { widthMm: "1", place: {} } },
-    edgesMin: 15,
+    minEdges: 15,
   },
 ];
 
@@ -136,14 +136,14 @@ describe.each([
   { kind: "refuses", ignoreUnknownFields: false },
   { kind: "ignores", ignoreUnknownFields: true },
 ])("a tool that $kind unknown fields", ({ ignoreUnknownFields }) => {
-  describe.each(cases)("$name", ({ name, desc, required, edgesMin }) => {
+  describe.each(cases)("$name", ({ name, desc, required, minEdges }) => {
     let tool: ValidatedTool;
     beforeAll(async () => {
       tool = await openTool(`kitchensink_v1_${name}`, ignoreUnknownFields);
     });
 
     test("accepts each edge value that its schema accepts", async () => {
-      expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(edgesMin);
+      expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(minEdges);
     });
 
     test("accepts each mutated message that its schema accepts", async () => {

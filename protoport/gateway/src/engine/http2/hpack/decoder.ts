@@ -28,7 +28,7 @@ const maxBlocksBytes = 32 * 1024;
 const maxStringsBytes = 8 * 1024;
 
 /** Minimum number of bytes in a cached string. Decoding a shorter string is faster than a lookup. */
-const stringBytesMin = 128;
+const minStringBytes = 128;
 
 /**
  * Decodes a connection's field blocks (RFC 7541 §3).
@@ -152,7 +152,7 @@ export class HpackDecoder<Head = unknown> {
   }
 
   #decodeString(from: number, to: number): string {
-    const isLong = to - from >= stringBytesMin;
+    const isLong = to - from >= minStringBytes;
     const cached = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
     if (cached !== undefined) return cached;
     const text = decodeHuffman(this.#bytes, from, to);

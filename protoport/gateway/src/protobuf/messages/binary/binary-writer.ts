@@ -49,7 +49,7 @@ import {
 import { generateWriter } from "./writer-source.ts";
 
 /** Minimum bytes in a field that is written separately. Below 64 KiB, a second writer costs as much as the copy. */
-const separateFieldBytesMin = 64 * 1024;
+const minSeparateFieldBytes = 64 * 1024;
 
 /**
  * Returns the function that encodes a type's messages. A large bytes field, such as a file chunk, is copied only once.
@@ -69,7 +69,7 @@ export function createBinaryWriter(
   return (message) => {
     for (const field of fields) {
       const bytes: unknown = Reflect.get(message, field.localName);
-      if (bytes instanceof Uint8Array && bytes.byteLength >= separateFieldBytesMin) {
+      if (bytes instanceof Uint8Array && bytes.byteLength >= minSeparateFieldBytes) {
         const withoutField: Message = { ...message, [field.localName]: unsetValue(field) };
         return markSingleUse(concatBytes([write(withoutField), beginBytes(field, bytes.byteLength), bytes]));
       }

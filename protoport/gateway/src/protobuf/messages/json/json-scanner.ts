@@ -13,9 +13,9 @@ interface JsonMark {
 }
 
 // Minimum characters in a substring that V8 stores as a view. A view keeps the complete text alive.
-const viewLengthMin = 13;
+const minViewLength = 13;
 // Minimum characters in a text from which substrings are copied. Keeping a shorter text alive costs less than copying.
-const copiedTextMin = 1024;
+const minCopiedText = 1024;
 
 // Matches a number (RFC 8259 §6) at the scanner's position, because the pattern is sticky.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -224,7 +224,7 @@ export class JsonScanner {
   /** Returns a substring of the text. Copies the substring if it would keep a much longer text alive. */
   #detach(part: string): string {
     const { length } = this.#text;
-    const keepsLittle = part.length < viewLengthMin || part.length > length / 8 || length < copiedTextMin;
+    const keepsLittle = part.length < minViewLength || part.length > length / 8 || length < minCopiedText;
     // Concatenating and slicing is the cheapest way to make V8 copy the substring.
     return keepsLittle ? part : ` ${part}`.slice(1);
   }

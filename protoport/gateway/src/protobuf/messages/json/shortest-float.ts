@@ -3,10 +3,10 @@
 const maxExactPower = 22;
 const powersOfTen = Array.from({ length: maxExactPower + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
-// A float has 6 to 9 significant decimal digits (IEEE 754, binary32). Floats below `normalMin` may have fewer.
-const digitsMin = 6;
+// A float has 6 to 9 significant decimal digits (IEEE 754, binary32). Floats below `minNormal` may have fewer.
+const minDigits = 6;
 const maxDigits = 9;
-const normalMin = 2 ** -126;
+const minNormal = 2 ** -126;
 
 /**
  * Returns the number with the fewest decimal digits that is read back as the same 32-bit float, such as 19.99 for
@@ -15,7 +15,7 @@ const normalMin = 2 ** -126;
 export function shortestFloat(value: number): number {
   const size = Math.abs(value);
   const exponent = Math.floor(Math.log10(size));
-  for (let digits = size < normalMin ? 1 : digitsMin; digits < maxDigits; digits++) {
+  for (let digits = size < minNormal ? 1 : minDigits; digits < maxDigits; digits++) {
     const decimal = roundTo(value, digits, exponent);
     if (Math.fround(decimal) === value) return decimal;
   }

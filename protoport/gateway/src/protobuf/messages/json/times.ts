@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, type Timestamp } from "@bufbuild/protobuf/wkt";
 
 // A google.protobuf.Timestamp is between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
-const timestampSecondsMin = -62_135_596_800;
+const minTimestampSeconds = -62_135_596_800;
 const maxTimestampSeconds = 253_402_300_799;
 
 /**
@@ -22,7 +22,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
   // The sum is NaN if a summand is NaN.
-  if (!(seconds >= timestampSecondsMin && seconds <= maxTimestampSeconds) || Number.isNaN(nanos)) return undefined;
+  if (!(seconds >= minTimestampSeconds && seconds <= maxTimestampSeconds) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
 
@@ -100,7 +100,7 @@ const daysBefore1970 = 719_468;
  */
 export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "nanos">): string {
   const time = Number(seconds);
-  if (time < timestampSecondsMin || time > maxTimestampSeconds)
+  if (time < minTimestampSeconds || time > maxTimestampSeconds)
     throw new Error(`a Timestamp must be between year 1 and 9999, got ${time} seconds`);
   if (!isNanos(nanos) || nanos < 0)
     throw new Error(`the nanos of a Timestamp must be between 0 and 999999999, got ${nanos}`);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { freedBytesMin } from "../../../../../gateway/src/http/exchange/index.ts";
+import { minFreedBytes } from "../../../../../gateway/src/http/exchange/index.ts";
 import { openSocket } from "../../../../src/upstreams/open-socket.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
@@ -15,7 +15,7 @@ test("a small chunk from the socket has a separate ArrayBuffer", async () => {
     else opened.once("data", resolve);
   });
   const chunk = await promise;
-  expect(chunk.byteLength).toBeLessThan(freedBytesMin);
+  expect(chunk.byteLength).toBeLessThan(minFreedBytes);
   expect(chunk.buffer.byteLength).toBe(chunk.byteLength);
   await once(server.close(), "close");
 });
