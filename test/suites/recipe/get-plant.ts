@@ -104,8 +104,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
       "const hasSecondName = prepareNameCheck(",
     ],
     [
-      'if (typeof request === "object" && "has" in request) return has(request.has);\n    ',
-      'if (request === "check") return check();',
+      'if (typeof request === "object" && "has" in request) postToParent(has(request.has));\n    else ',
+      'if (typeof request === "object") postToParent(deleteBatch(request));',
     ],
   ],
   "src/stores/sqlite/sqlite-store.ts": [
