@@ -13,14 +13,14 @@ test("a process opens a file again only after closing its store", async () => {
     `cannot open ${link}: this process has already opened the file; share the store`,
   );
   await first.close();
-  await using later = closing(await openSqliteStore({ file }));
+  await using _ = closing(await openSqliteStore({ file }));
   await first.close();
   await expect(openSqliteStore({ file })).rejects.toThrow("already opened");
 });
 
 test("a process cannot open a file twice through a missing folder", async () => {
   using folder = createTempFolder();
-  await using first = closing(await openSqliteStore({ file: folder.file("plants.db"), migrates: true }));
+  await using _ = closing(await openSqliteStore({ file: folder.file("plants.db"), migrates: true }));
   const second = openSqliteStore({ file: `${folder.path}/nowhere/../plants.db` });
   await expect(second).rejects.toThrow("this process has already opened the file");
 });
@@ -53,7 +53,7 @@ function locksOn(file: string): readonly string[] {
 test("a store keeps its locks when its process reads and imports plants", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants.db");
-  await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } }));
+  await using _ = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } }));
   const locks = locksOn(`${file}-shm`);
   expect(locks).not.toEqual([]);
   const database = await openPlantDatabase({ kind: "sqlite", path: file });

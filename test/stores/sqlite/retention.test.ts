@@ -181,7 +181,7 @@ describe("dropping expired deletion records", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
-    await using store = closing(await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs }));
+    await using _ = closing(await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs }));
     await expect.poll(() => readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2_500n }]);
   });
 

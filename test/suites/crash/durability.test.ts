@@ -14,7 +14,7 @@ describe("an acknowledged deletion", () => {
   beforeEach(async () => {
     folder = createTempFolder();
     database = folder.file("plants.db");
-    await using store = closing(await openSqliteStore({ file: database, plantsWhenCreated: { first: 1n, last: 10n } }));
+    await using _ = closing(await openSqliteStore({ file: database, plantsWhenCreated: { first: 1n, last: 10n } }));
   });
   afterEach(() => folder[Symbol.dispose]());
 

@@ -28,7 +28,7 @@ test.each([
   // Node emits the event in the event loop's next turn.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);
-  await using thread = closing(await StorageThread.start({ file: folder.file("plants.db"), migrates: true }));
+  await using _ = closing(await StorageThread.start({ file: folder.file("plants.db"), migrates: true }));
   // The store uses the thread that is already running.
   expect(workers).toHaveLength(1);
   process.off("worker", count);

@@ -60,7 +60,7 @@ describe("the retention job in PostgreSQL", () => {
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
        CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`,
     );
-    await using store = closing(await openPostgresStore({ url, deletionsKeptMs: 3_600_000 }));
+    await using _ = closing(await openPostgresStore({ url, deletionsKeptMs: 3_600_000 }));
     await expect.poll(() => countRecords(url)).toBe(24_060);
   });
 
