@@ -111,11 +111,13 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     }
     const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stableFields;
     // For a header above their limit, some servers close the connection, which would fail other calls too.
-    const { maxHeaderBytes } = connection;
+    const { maxHeaderBytes, maxBlockBytes } = connection;
     const isLimited = maxHeaderBytes < Number.POSITIVE_INFINITY;
     if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > maxHeaderBytes) {
       return this.fail(requestHeaderTooLargeError(maxHeaderBytes));
     }
+    if (stable.literal.byteLength + varying.byteLength > maxBlockBytes)
+      return this.fail(requestHeaderTooLargeError(maxBlockBytes));
     this.#connection = connection;
     this.stream = connection.open(stable, varying, this);
     this.send(this.stream);

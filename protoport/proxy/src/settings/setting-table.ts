@@ -240,7 +240,8 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   headerBytes: {
     type: integer(4_096, 1_048_576),
     fallback: upstreamLimits.headerBytes,
-    about: "Bytes of a request's header, and of a response's header or trailer.",
+    about:
+      "Bytes of a request's header, and of a response's header or trailer. An upstream that announces no limit gets at most 64 KiB.",
     flags: [{ name: "header-bytes", placeholder: "NUMBER" }],
   },
   requestBytes: {

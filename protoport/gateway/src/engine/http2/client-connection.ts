@@ -6,6 +6,7 @@ import { connectionPreface, FrameFlag } from "./frame-numbers.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { BlockEncoder, type StableFields } from "./hpack/encoder.ts";
 import { type DeadlineCallbacks, Http2Deadlines } from "./http2-deadlines.ts";
+import { acceptedBlockBytes } from "./http2-limits.ts";
 import { encodeClientSettings, PeerSettings } from "./settings.ts";
 import {
   ClientStream,
@@ -82,6 +83,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
   /** Maximum number of bytes in a field list that the server accepts (§6.5.2). */
   get maxHeaderBytes(): number {
     return this.frameHandler.peer.headerListBytes;
+  }
+
+  /** Maximum number of bytes in an encoded header section, if the server's SETTINGS have no {@link maxHeaderBytes}. */
+  get maxBlockBytes(): number {
+    return this.#settled && !Number.isFinite(this.maxHeaderBytes) ? acceptedBlockBytes : Number.POSITIVE_INFINITY;
   }
 
   /** Number of streams that may be opened now. Negative if more streams are open than the server's new limit allows. */

@@ -8,6 +8,7 @@ import { type HeaderBlock, isTrailer } from "./header-blocks.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 import { checkIntervalFor, type DeadlineCallbacks, Http2Deadlines } from "./http2-deadlines.ts";
 import { protocolError } from "./http2-error.ts";
+import { acceptedBlockBytes } from "./http2-limits.ts";
 import { Http2Stream, type ServerStreamConnection, type ServeStream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { encodeServerSettings, PeerSettings } from "./settings.ts";
@@ -169,9 +170,6 @@ interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` is true if the request has no body. */
   opened(streamId: number, head: Http2RequestHead, endStream: boolean): void;
 }
-
-/** Number of bytes in a field block that all clients accept: nghttp2 closes the connection after a longer field. */
-const acceptedBlockBytes = 64 * 1024;
 
 /** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
 class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHead> {

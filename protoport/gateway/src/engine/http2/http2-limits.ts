@@ -1,6 +1,9 @@
 /** Limits on the memory and work that a peer can cause on a connection. */
 export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 
+/** Number of bytes in a field block that all peers accept: nghttp2 closes the connection after a longer field. */
+export const acceptedBlockBytes: number = 64 * 1024;
+
 /** The default {@link Http2Limits}. A peer that exceeds a limit per interval is disconnected with ENHANCE_YOUR_CALM. */
 export const defaultHttp2Limits = {
   /** Maximum number of concurrent streams. Further streams are refused. */

@@ -1,5 +1,6 @@
+import { createServer, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
 import {
@@ -18,6 +19,7 @@ import {
   frameType,
   headerBlock,
 } from "../../../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
@@ -154,6 +156,36 @@ test("a request above the upstream's limit is not sent", async () => {
   const rest = { httpMethod: "POST", path: "/beds/1:water", header: json, body: Buffer.from("{}") };
   expect((await exchangeHttp2(proxy.address, rest)).httpStatus).toBe(431);
   expect(upstream.requests).toBe(2);
+});
+
+test("a request above 64 KiB is not sent to an upstream that announces no limit", async () => {
+  // node's server, like any with nghttp2, closes the connection after a field above 64 KiB.
+  const held = Promise.withResolvers<ServerHttp2Stream>();
+  const server = createServer().on("stream", (stream: ServerHttp2Stream, header) => {
+    stream
+      .on("error", () => undefined)
+      .respond({ "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    if (header[":path"]?.endsWith("WatchReadings") === true) held.resolve(stream);
+    else stream.end(watered);
+  });
+  onTestFinished(() => void server.close());
+  await using proxy = await startProxy(await listenOnLoopback(server), files, { limits: { headerBytes: 300_000 } });
+  const statusFor = async (bytes: number): Promise<number> => {
+    const header: Field[] = [
+      ["content-type", "application/json"],
+      ["x-large", "v".repeat(bytes)],
+    ];
+    const request = { httpMethod: "POST", path: "/beds/1:water", header, body: Buffer.from("{}") };
+    return (await exchangeHttp1(proxy.address, request)).httpStatus;
+  };
+  expect(await statusFor(1)).toBe(200);
+  using caller = await openHttp2(proxy.address);
+  const other = caller.exchange({ ...grpcCall, path: "/greenhouse.v1.GreenhouseService/WatchReadings" });
+  const stream = await held.promise;
+  expect([await statusFor(60_000), await statusFor(66_000), await statusFor(200_000)]).toEqual([200, 431, 431]);
+  stream.end();
+  expect(statusOf(await other)[0]).toBe("0");
 });
 
 test("a request above the proxy's limit gets status 431", async () => {
