@@ -46,12 +46,12 @@ test.each(documented)("a caller gets $errorCode for the outcome $name, as docume
   expect(attempts).toBe(outcome === "locked" ? 2 : 1);
 });
 
-const locations: Readonly<Record<PlantLocation["kind"], PlantLocation>> = {
-  sqlite: { kind: "sqlite", path: "plants.db" },
-  postgres: { kind: "postgres", url: "postgres://db/plants" },
-};
+const locations: readonly PlantLocation[] = [
+  { kind: "sqlite", path: "plants.db" },
+  { kind: "postgres", url: "postgres://db/plants" },
+];
 
-test.each(Object.values(locations).map((location, at) => ({ kind: location.kind, location, column: at + 1 })))(
+test.each(locations.map((location, at) => ({ kind: location.kind, location, column: at + 1 })))(
   "the table of databases agrees with the row of $kind",
   ({ kind, location, column }) => {
     const cells = new Map(rowsBelow("| | SQLite |").map((row) => [row[0], row[column] ?? ""]));
