@@ -31,12 +31,9 @@ export interface Measured {
 export interface ServerFigures {
   readonly name: string;
   readonly cpuUs: number;
-  readonly leastCpuUs: number;
   readonly timesFloor: number;
   /** The lowest and the highest median ratio in a round, if they differ by more than {@link maxRoundsDiffer}. */
   readonly timesFloorRange?: readonly [number, number];
-  /** The ratio between the two lowest CPU times. */
-  readonly leastTimesFloor: number;
   readonly requestsPerS: number;
   readonly latencyUs: Percentiles;
   readonly rssIdleBytes: number;

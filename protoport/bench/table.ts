@@ -1,34 +1,21 @@
 import { type CallFigures, measuredNow, maxRoundsDiffer, type ServerFigures } from "./figures.ts";
-import { median, summarise } from "./summary.ts";
+import { median, spreadOf } from "./summary.ts";
 import { maxForeignLoad, type Turn, type Turns } from "./turns.ts";
 
-const head = [
-  "server",
-  "CPU µs",
-  "least",
-  "× floor",
-  "least × floor",
-  "requests/s",
-  "p50/p99 ms",
-  "RSS MB idle/loaded",
-];
+const head = ["server", "CPU µs", "× floor", "requests/s", "p50/p99 ms", "RSS MB idle/loaded"];
 
 /**
  * Summarises a comparison. Returns medians over all turns, including the ratio of the CPU time to the first server's
  * CPU time.
  */
 export function toCallFigures(all: readonly Turns[]): CallFigures {
-  const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
   const servers = all.map(({ subject, turns }) => {
     const middle = (figure: (turn: Turn) => number): number => median(turns.map(figure));
-    const cpu = summarise(turns, ({ cpuUs }) => cpuUs);
     return {
       name: subject.name,
-      cpuUs: cpu.median,
-      leastCpuUs: cpu.least,
+      cpuUs: middle(({ cpuUs }) => cpuUs),
       timesFloor: middle(({ timesFloor }) => timesFloor),
       ...rangeOfRounds(turns),
-      leastTimesFloor: cpu.least / floorLeast,
       requestsPerS: Math.round(middle(({ requestsPerS }) => requestsPerS)),
       latencyUs: { p50: middle(({ latencyUs }) => latencyUs.p50), p99: middle(({ latencyUs }) => latencyUs.p99) },
       rssIdleBytes: middle(({ rssIdleBytes }) => rssIdleBytes),
@@ -62,9 +49,7 @@ export function formatCalls(
   const rows = servers.map((server, at) => [
     nameOf(server.name, at),
     server.cpuUs.toFixed(1),
-    server.leastCpuUs.toFixed(1),
     ratioOf(server),
-    server.leastTimesFloor.toFixed(2),
     server.requestsPerS.toLocaleString("en-US", { maximumSignificantDigits: 3 }),
     latencies(server.latencyUs),
     `${megabytes(server.rssIdleBytes)}/${megabytes(server.rssLoadedBytes)}`,
@@ -87,7 +72,7 @@ function formatDisturbance(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
   const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > maxForeignLoad).length;
   const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
-  const spread = Math.max(0, ...all.map((one) => summarise(one.turns, ({ timesFloor }) => timesFloor).spread));
+  const spread = Math.max(0, ...all.map((one) => spreadOf(one.turns.map(({ timesFloor }) => timesFloor))));
   const verdict = disturbed * 2 > turns.length ? " The machine is too busy for a reliable result." : "";
   return [
     `Other processes used more than ${percent(maxForeignLoad)} of the core in ${disturbed} of ${turns.length} turns,`,
