@@ -21,9 +21,8 @@ test.each([
   ["for two seconds, then unavailable", 2_000, maxLockedMs],
   ["for up to ten seconds from when it is first sent", 10_000, batchTimeoutMs],
   ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
-  ["is not ready and retries every second", 1_000, retryIntervalMs],
-  ["checked every five seconds during normal operation", 5_000, watchIntervalMs],
-  ["turns readiness off within ten seconds", 10_000, batchTimeoutMs],
+  ["every 5 s, by a write that is rolled back", 5_000, watchIntervalMs],
+  ["no batch succeeds for 10 s", 10_000, batchTimeoutMs],
   ["at the start and every 10 s, by a write past the end", 10_000, fileWatchIntervalMs],
 ])('the time in "%s" in the pages about storage matches the source', (sentence, documentedMs, actualMs) => {
   expect(pages).toContain(sentence);
