@@ -221,9 +221,9 @@ test("the gateway serves with the oldest supported peers", () => {
 });
 
 test("protoport/docs/how-to/packages.md documents the oldest supported peers", () => {
-  const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
+  const names = oldestPeers.map(({ name, version }) => `\`${name}\`, from ${version.replace(/\.0$/, "")}`);
   expect(readPage("protoport/docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
-    `Any version from ${names.join(" and ")} on works`,
+    `have the peers ${names.join(", and ")}, which npm installs`,
   );
 });
 

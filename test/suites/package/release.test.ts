@@ -115,7 +115,7 @@ describe("a release of the checkout's version", () => {
 
   test("writes release notes from the changelog, with headings", () => {
     expect(read("dist/release/RELEASE_NOTES.md")).toMatch(
-      /^The first version\.[^]*\n### The plant store \(`plantstore`\)\n/,
+      /^### The plant store \(`plantstore`\)\n[^]*\n### Protoport\n/,
     );
   });
 

@@ -105,24 +105,6 @@ ${callGateway("/hooks/payment", "POST", "response.status")}`,
   { page: "protoport/docs/how-to/gateway.md", start: "import { createGateway }",
     after: callGateway("/orders/7", "DELETE"), prints: ["the handler has 7\n200 {}"] },
   {
-    page: "protoport/docs/how-to/grpc-handlers.md",
-    start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
-    before: `import { readFileSync as read } from "node:fs";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
-const definition = loadFileDescriptorSetFromBuffer(read("definition.binpb"));
-const server = new Server();
-server.addService(definition["orders.v1.OrderService"], {
-  deleteOrder: (call, callback) => (console.log(\`the handler has \${call.request.id}\`), callback(null, {})),
-});
-const grpcPort = await new Promise((resolve, reject) => {
-  const bound = (error, port) => (error === null ? resolve(port) : reject(error));
-  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), bound);
-});`,
-    after: `const gateway = proxy;\n${callGateway("/orders/7", "DELETE")}\nserver.forceShutdown();`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
     page: "protoport/docs/how-to/frameworks.md",
     start: 'import { createServer } from "node:http"',
     before: routes,
@@ -136,17 +118,6 @@ console.log(response.status, await response.text());
 process.emit("SIGTERM");
 console.log(server.listening);`,
     prints: ["431 8\nthe handler has 7\n200 {}\nfalse"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { connectNodeAdapter }",
-    before: `import { createServer } from "node:http";\n${routes}`,
-    after: `const server = createServer(connectNodeAdapter({ routes }));
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const gateway = { close: () => server.close() };
-const { port } = server.address();
-${callGateway("/orders/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "protoport/docs/reference/rest-options.md",
