@@ -11,6 +11,7 @@ const descriptors = [LibraryService];
 const messages = process.env["LIBRARY_MESSAGES"] === "1" ? generated : {};
 const gateway = createGateway({
   ...(await ownHttp()),
-  routes: (router) => void addGrpcJsService(router, generated.LibraryServiceService, library, { descriptors, messages }),
+  routes: (router) =>
+    void addGrpcJsService(router, generated.LibraryServiceService, library, { descriptors, messages }),
 });
 await serve(() => gateway.listen({ host: "127.0.0.1", port: 0 }));

@@ -49,7 +49,9 @@ export function openFetchUpload(
 ): Upload {
   const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const response = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
+  // The types of the DOM have no `duplex`.
+  const init: RequestInit & { duplex: "half" } = { method, headers: tuples(header), body, duplex: "half" };
+  const response = fetch(new Request(origin + path, init));
   let reader: ReadableStreamDefaultReader<string> | undefined;
   let waitingBytes = 0;
   return {
