@@ -8,11 +8,15 @@ import { postgresBinaries } from "../../support/plants/postgres-binaries.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";
 
-// Runs the commands under "Recover PostgreSQL" in docs/how-to/runbooks/tasks.md.
+// Runs the commands under "Recover PostgreSQL" in docs/how-to/runbooks/tasks.md, and lists undone deletions.
 
-const [archive = "", backUp = "", archiveRest = "", recover = "", compare = "", listUndone = ""] = blocksRunBy(
+const [archive = "", backUp = "", archiveRest = "", recover = "", compare = ""] = blocksRunBy(
   "test/suites/prometheus/recovery.test.ts",
 ).map(({ text }) => text);
+
+const listUndone = blocksRunBy("test/suites/prometheus/runbooks.test.ts").find(
+  ({ section }) => section === "Repeat undone deletions",
+)?.text;
 
 /** A command that waits for a server that is down, or for a standby, exceeds this timeout. */
 const commandTimeoutMs = 60_000;
@@ -84,8 +88,8 @@ test('the commands under "Recover PostgreSQL" restore the state at a given momen
       const printed = await read(compare);
       expect(printed).toMatch(new RegExp(`the configuration is valid[^]*^${999 - index}$`, "m"));
       expect(printed.match(/^\{"plantId":.*/gm) ?? printed).toHaveLength(1 + index);
-      const undone = ["8", "9"].slice(index).map((id) => `"plantId":"${id}"`);
-      expect((await read(listUndone)).split("\n").filter(Boolean)).toEqual(undone);
+      await run(`export DATABASE_URL=$RECOVERED_URL\n${listUndone}`);
+      expect((await read("cat undone")).split("\n").filter(Boolean)).toEqual(["8", "9"].slice(index));
       const sql = ["CREATE TABLE written ()", "SHOW archive_mode", "SELECT pg_switch_wal()"];
       expect(runAsPostgres(`psql -p 5433 -At ${sql.map((each) => `-c "${each}"`).join(" ")}`)).toMatch(/^off$/m);
       // Archives the timeline's files, as another server would.
