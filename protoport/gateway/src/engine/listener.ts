@@ -72,8 +72,8 @@ export class Listener {
   #proxiesWithHeader: TrustedProxies | undefined;
   /** The raw sockets of TLS connections, by remote and local address and port. */
   readonly #rawSocketByEndpoints = new Map<string, Socket>();
-  /** The peers from the PROXY headers on TLS connections, by raw socket. */
-  readonly #sources = new WeakMap<Socket, Peer>();
+  /** The peers from the PROXY headers on TLS connections, by remote and local address and port. */
+  readonly #sourceByEndpoints = new Map<string, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
   #ages: ConnectionAges | undefined;
@@ -188,7 +188,7 @@ export class Listener {
 
   #overridePeer(socket: Socket, source: Peer): void {
     if (this.#tls === undefined) overridePeer(socket, source);
-    else this.#sources.set(socket, source);
+    else rememberUntilClose(this.#sourceByEndpoints, socket, source);
   }
 
   #handOver(socket: Socket, protocol: FirstProtocol, bytes: Buffer): void {
@@ -201,19 +201,14 @@ export class Listener {
     putBack(socket, bytes);
     // On a Unix socket, a TLS connection cannot be assigned to a raw socket.
     if (this.#isUnix) this.#sockets.setConnection(socket, opaqueTlsConnection);
-    else this.#rememberRawSocket(socket);
+    else rememberUntilClose(this.#rawSocketByEndpoints, socket, socket);
     tls.accept(socket);
   }
 
-  #rememberRawSocket(raw: Socket): void {
-    const key = addressKeyOf(raw);
-    this.#rawSocketByEndpoints.set(key, raw);
-    raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
-  }
-
   #serve(socket: Socket, version: HttpMajorVersion, bytes: Buffer | undefined): void {
-    const rawSocket = "encrypted" in socket ? (this.#rawSocketByEndpoints.get(addressKeyOf(socket)) ?? socket) : socket;
-    const source = this.#sources.get(rawSocket);
+    const key = this.#tls === undefined ? "" : addressKeyOf(socket);
+    const rawSocket = this.#rawSocketByEndpoints.get(key) ?? socket;
+    const source = this.#sourceByEndpoints.get(key);
     if (source !== undefined) overridePeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined)
       overridePeer(socket, { address: unixAddress, port: 0 });
@@ -255,6 +250,12 @@ export class Listener {
 // The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
 function addressKeyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function rememberUntilClose<Value>(values: Map<string, Value>, socket: Socket, value: Value): void {
+  const key = addressKeyOf(socket);
+  values.set(key, value);
+  socket.on("close", () => values.delete(key));
 }
 
 function destroyThis(this: Socket): void {
