@@ -102,15 +102,16 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 // SQLite builds an index for the join in a temporary file. A key is valid only while its record exists.
 const keyedRecords = "deletions LEFT JOIN idempotency_keys USING (seq, deleted_at)";
 
-/** Lists records, oldest first. @param from - a table with the records, such as {@link keyedRecords} */
+/** Lists records, by default oldest first. @param from - a table with the records, such as {@link keyedRecords} */
 function recordsIn(
   db: DatabaseSync,
   from: string,
   { since, plantId }: DeletionFilter = {},
+  order = "deleted_at, seq",
 ): Iterable<readonly Deletion[]> {
   // Reads all records even for a single plant. An index by plant would make every deletion more expensive.
   const rows = db.prepare(
-    `SELECT * FROM ${from} WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq`,
+    `SELECT * FROM ${from} WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY ${order}`,
   );
   return inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), (row) => ({
     plantId: toBigInt(row["plant_id"]),
@@ -195,7 +196,8 @@ export async function openMovableSqlite(file: string): Promise<MovableStore> {
     run: (sql, value) => run(() => void db.prepare(sql).run(value === undefined ? {} : { $1: value })),
     get: (sql) => run(() => valuesOf(sql).map((value) => (value === null ? null : String(value)))),
     plants: () => rethrowing(fail, idsIn(db, "moved_plants")),
-    records: () => rethrowing(fail, recordsIn(db, keyedRecords)),
+    // In the order of commits, even if the clock was set back, because the newest record's batch numbers the next batch.
+    records: () => rethrowing(fail, recordsIn(db, keyedRecords, {}, "seq")),
     insertPlants: (ids) =>
       run(() => {
         const insert = db.prepare("INSERT INTO moved_plants (id) VALUES (?)");
