@@ -87,8 +87,10 @@ function readToken(): string | undefined {
 async function createToken(): Promise<string> {
   const issued = await issuePlantToken({ name: "demo", scopes: "-", expiry: "-", file: undefined });
   if (issued.kind === "problems") throw new Error(issued.problems.join(", "));
-  writeFileSync(tokenFile, `${issued.value.token}\n`, { mode: 0o600, flag: "wx" });
-  return issued.value.token;
+  // Another demo may have created the token meanwhile.
+  const existing = readToken();
+  if (existing === undefined) writeFileSync(tokenFile, `${issued.value.token}\n`, { mode: 0o600, flag: "wx" });
+  return existing ?? issued.value.token;
 }
 
 /** Returns the store's first three plants, for the demo's three commands. */

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, write
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { demoLines } from "../../../../src/command/demo.ts";
+import { demoLines, prepareDemo } from "../../../../src/command/demo.ts";
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, initializedRequest, projectFolder, type TempFolder
 } from "@protoport/testing";
@@ -319,7 +319,7 @@ test.each([
   { host: "::", want: "localhost" },
   { host: "::1", want: "[::1]" },
 ])("a demo that listens on $host has $want in its URL", ({ host, want }) => {
-  const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
+  const demo = { token: "t", ignored: [], environment: {} };
   expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
 });
 
@@ -332,4 +332,16 @@ test("a demo refuses to start with an empty token file", async () => {
     exitCode: 1,
     err: ["plantstore: .plantstore/token is empty; delete it to create a new token"],
   });
+});
+
+test("two demos that create a folder at the same time share a token", async () => {
+  using folder = createTempFolder();
+  const cwd = process.cwd();
+  process.chdir(folder.path);
+  try {
+    const [first, second] = await Promise.all([prepareDemo({}), prepareDemo({})]);
+    expect(second.token).toBe(first.token);
+  } finally {
+    process.chdir(cwd);
+  }
 });
