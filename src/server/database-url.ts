@@ -165,7 +165,8 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
     log,
     apply: () => {
       try {
-        return parsed({ renewed: certificates.read() });
+        certificates.read();
+        return parsed({});
       } catch (error) {
         if (!(error instanceof StoreOpenError)) throw error;
         return withProblems(error.message);

@@ -79,7 +79,7 @@ const rules: Readonly<Record<string, Rule>> = {
   options: anyText,
   password: anyText,
   port: integerTo(65_535),
-  ssl: oneOf("true"),
+  ssl: [(word) => word === "true", "true"],
   sslcert: pemFile,
   sslkey: pemFile,
   sslmode: oneOf("disable", "prefer", "require", "verify-ca", "verify-full"),
