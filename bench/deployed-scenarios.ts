@@ -23,6 +23,8 @@ const shortShape: LoadShape = {
   })),
 };
 
+const newShape: LoadShape = { ...restShape, header: { ...restShape.header, connection: "close" }, connections: 16 };
+
 const { cert, key } = createCertificate("bench");
 const tlsEnvironment = { BENCH_CERT: cert, BENCH_KEY: key };
 
@@ -37,6 +39,7 @@ export const deployedScenarios: readonly Scenario[] = [
     `DELETE of ${variedRequests} plants, with header fields that vary, 64 connections`,
     variedShape,
   ),
+  overHttp1("rest-new", "DELETE /plants/7 on a new connection each, 16 at a time", newShape),
   overHttp1("rest-short", `DELETE /plants/7 on connections of about ${requestsPerConnection} requests`, shortShape),
   overTls(overHttp1("rest-tls", "DELETE /plants/7 over HTTP/1.1 and TLS 1.3, 64 connections", restShape)),
   overTls({

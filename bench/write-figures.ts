@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { type Figures, ownLoggedName, ownName, ownSqliteName, readFigures } from "./figures.ts";
 import {
   type CallFigures,
-  type MemoryFigures,
   type RateFigures,
   ownName as protoportName,
   type StartFigures,
@@ -38,6 +37,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   tools: ({ calls }) => columnsTable(calls, { "DeletePlant as a tool, HTTP/1.1, 64 connections": "mcp" }) ?? benchHint,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => columnsTable(calls, fewCalls),
+  deployed: ({ calls }) => columnsTable(calls, deployedCalls) ?? benchHint,
   books: ({ calls }) => calls && bookTables(calls),
   messages: ({ calls }) => columnsTable(calls, largeMessages),
   clients: ({ calls }) => columnsTable(calls, clientCalls) ?? benchHint,
@@ -52,7 +52,6 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       ["a small request at the same time", "ms at most"],
       stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
     ),
-  memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
 };
 
 /** Returns a page with its tables generated from the figures. Throws for an unknown name. */
@@ -105,6 +104,12 @@ const fewCalls: Columns = {
   "64 connections of 1": "grpc-64x1",
 };
 
+const deployedCalls: Columns = {
+  "a new connection each, 16 at a time": "rest-new",
+  "10 calls a connection": "rest-short",
+  "TLS 1.3": "rest-tls",
+};
+
 const largeMessages: Columns = {
   "64 KiB both ways": "grpc-64k",
   "1 MiB both ways": "grpc-1m",
@@ -115,6 +120,7 @@ const restBooks: Columns = {
   "REST, a book": "rest-get-book",
   "a list of 10": "rest-list-10-books",
   "a list of 100": "rest-list-100-books",
+  "a stream of 100": "rest-stream-books",
   "a book from the client": "rest-create-book",
   "100 from the client": "rest-import-books",
 };
@@ -208,15 +214,6 @@ function startTable(starts: readonly StartFigures[]): string {
     `${megabytes(rssBytes)} (${rssTimesFloor.toFixed(2)})`,
   ]);
   return formatRows(["", "first response ms (× floor)", "CPU ms", "RSS MB (× floor)"], rows);
-}
-
-function memoryTable(servers: readonly MemoryFigures[]): string {
-  const floorBytes = servers[0]?.rssBytes.at(-1) ?? Number.NaN;
-  const rows = servers.map(({ name, rssBytes }, at) => {
-    const timesFloor = (rssBytes.at(-1) ?? Number.NaN) / floorBytes;
-    return [nameOf(name, at), ...rssBytes.map(megabytes), timesFloor.toFixed(2)];
-  });
-  return formatRows(["RSS MB", "at the start", "after 1 M", "after 2 M", "× floor"], rows);
 }
 
 if (import.meta.main) writePages();

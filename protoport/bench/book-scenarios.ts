@@ -6,7 +6,7 @@ import {
   ListBooksResponseSchema,
 } from "../testing/src/gen/library/v1/library_pb.ts";
 import { ownName } from "./figures.ts";
-import { ownWithHandlers } from "./library-scenarios.ts";
+import { ownWithHandlers, ownWithMessages } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
@@ -31,8 +31,9 @@ const imported = create(ImportBooksRequestSchema, { books: makeBooks(maxBooks) }
 export const bookScenarios: readonly Scenario[] = [
   {
     ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
-    subjects: [...subjects, ownWithHandlers],
+    subjects: [...subjects, ownWithHandlers, ownWithMessages],
   },
+  streamScenario("rest-stream-books"),
   ...[10, maxBooks].map((count) =>
     scenario(
       `rest-list-${String(count)}-books`,
@@ -66,15 +67,37 @@ function scenario(
   return { name, title: full, shape, load: http1Load(shape), probe: responseProbe(shape, response), subjects };
 }
 
+/** Returns the scenario in which a server sends the books one by one, as lines of JSON. */
+function streamScenario(name: string): Scenario {
+  const path = `/v1/books:stream?pageSize=${String(maxBooks)}`;
+  const shape = { ...get, path, connections: 16, streams: 1 };
+  const [floor, , own] = subjects;
+  const lines = makeBooks(maxBooks).map((each) => toJson(BookSchema, each));
+  return {
+    name,
+    title: `a stream of ${String(maxBooks)} books as lines of JSON over REST, HTTP/1.1, 16 connections`,
+    shape,
+    load: http1Load(shape),
+    probe: responseProbe(shape, lines, (text) =>
+      text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ),
+    subjects: [floor, own, ownWithHandlers, ownWithMessages].filter((subject) => subject !== undefined),
+  };
+}
+
 /** Returns a probe that requires a response with this JSON value, in any order and spacing. */
 export function responseProbe(
   { httpMethod: method, header: headers, body, path }: LoadShape,
   expected: JsonValue,
+  parse: (text: string) => unknown = JSON.parse,
 ): Probe {
   return async (port) => {
     const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body: body ?? null });
     const text = await response.text();
-    if (!response.ok || !isDeepStrictEqual(JSON.parse(text), expected))
+    if (!response.ok || !isDeepStrictEqual(parse(text), expected))
       throw new Error(`unexpected response: ${text.slice(0, 200)}`);
   };
 }

@@ -10,6 +10,9 @@ export const ownName = "Protoport";
 /** This project's server with grpc-js handlers. */
 export const ownHandlersName = "Protoport, handlers of grpc-js";
 
+/** The same with the option `messages`. */
+export const ownMessagesName = "Protoport, handlers with `messages`";
+
 /** A comparison of servers in turns. */
 export interface CallFigures {
   readonly measured: Measured;

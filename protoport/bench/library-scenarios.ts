@@ -9,7 +9,7 @@ import {
   ListBooksRequestSchema,
   ListBooksResponseSchema,
 } from "../testing/src/gen/library/v1/library_pb.ts";
-import { ownHandlersName, ownName } from "./figures.ts";
+import { ownHandlersName, ownMessagesName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
@@ -23,10 +23,18 @@ export const ownWithHandlers: Subject = {
   build: generateStubs,
 };
 
+/** The same with the option `messages`. */
+export const ownWithMessages: Subject = {
+  ...ownWithHandlers,
+  name: ownMessagesName,
+  environment: { LIBRARY_MESSAGES: "1" },
+};
+
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),
   server(ownName, "servers/library"),
   ownWithHandlers,
+  ownWithMessages,
   { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
 

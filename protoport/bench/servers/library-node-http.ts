@@ -48,12 +48,19 @@ const library = process.env["LIBRARY_JSON"] === "protobuf-es" ? typed : plain;
 
 function respond(request: IncomingMessage, response: ServerResponse): void {
   const { method, url = "" } = request;
+  if (url.startsWith("/v1/books:stream")) return stream(response);
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     const body = Buffer.from(responseBody(method, url, Buffer.concat(chunks).toString()));
     response.writeHead(200, { "content-type": "application/json", "content-length": body.byteLength }).end(body);
   });
+}
+
+function stream(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/x-ndjson" });
+  for (const book of plainBooks) response.write(`${JSON.stringify(book)}\n`);
+  response.end();
 }
 
 function responseBody(method: string | undefined, url: string, body: string): string {
