@@ -17,7 +17,7 @@ test.each([
   ["another process holds the lock for 5 s", 5_000, lockTimeoutMsDefault],
   ["until a write succeeds, tried every 1 s", 1_000, retryIntervalMs],
   ["A statement waits at most 0.1 s for a lock", 100, deleteTimeouts.lockTimeoutMs],
-  ["lock and runs at most 5 s", 5_000, deleteTimeouts.statementTimeoutMs],
+  ["and runs at most 5 s", 5_000, deleteTimeouts.statementTimeoutMs],
   ["for two seconds, then unavailable", 2_000, maxLockedMs],
   ["for up to ten seconds from when it is first sent", 10_000, batchTimeoutMs],
   ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
