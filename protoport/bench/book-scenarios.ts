@@ -12,10 +12,13 @@ import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
 import { maxBooks, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 
+const plainFloor = server("node:http, plain JSON", "servers/library-node-http");
+const own = server(ownName, "servers/library");
+
 const subjects: readonly Subject[] = [
-  server("node:http, plain JSON", "servers/library-node-http"),
+  plainFloor,
   server("node:http, protobuf-es", "servers/library-node-http", { LIBRARY_JSON: "protobuf-es" }),
-  server(ownName, "servers/library"),
+  own,
   ...installedPeers(["library-fastify"]).flatMap((peer) => [
     { ...peer, name: "fastify with schemas" },
     { ...peer, name: "fastify, protobuf-es", environment: { LIBRARY_JSON: "protobuf-es" } },
@@ -33,7 +36,20 @@ export const bookScenarios: readonly Scenario[] = [
     ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
     subjects: [...subjects, ownWithHandlers, ownWithMessages],
   },
-  streamScenario("rest-stream-books"),
+  {
+    ...scenario(
+      "rest-stream-books",
+      `a stream of ${String(maxBooks)} books`,
+      { ...get, path: `/v1/books:stream?pageSize=${String(maxBooks)}` },
+      makeBooks(maxBooks).map((each) => toJson(BookSchema, each)),
+      (text) =>
+        text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line)),
+    ),
+    subjects: [plainFloor, own, ownWithHandlers, ownWithMessages],
+  },
   ...[10, maxBooks].map((count) =>
     scenario(
       `rest-list-${String(count)}-books`,
@@ -61,31 +77,11 @@ function scenario(
   title: string,
   request: Omit<LoadShape, "connections" | "streams">,
   response: JsonValue,
+  parse?: (text: string) => unknown,
 ): Scenario {
   const shape = { ...request, connections: 16, streams: 1 };
   const full = `${title} as JSON over REST, HTTP/1.1, 16 connections`;
-  return { name, title: full, shape, load: http1Load(shape), probe: responseProbe(shape, response), subjects };
-}
-
-/** Returns the scenario in which a server sends the books one by one, as lines of JSON. */
-function streamScenario(name: string): Scenario {
-  const path = `/v1/books:stream?pageSize=${String(maxBooks)}`;
-  const shape = { ...get, path, connections: 16, streams: 1 };
-  const [floor, , own] = subjects;
-  const lines = makeBooks(maxBooks).map((each) => toJson(BookSchema, each));
-  return {
-    name,
-    title: `a stream of ${String(maxBooks)} books as lines of JSON over REST, HTTP/1.1, 16 connections`,
-    shape,
-    load: http1Load(shape),
-    probe: responseProbe(shape, lines, (text) =>
-      text
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line)),
-    ),
-    subjects: [floor, own, ownWithHandlers, ownWithMessages].filter((subject) => subject !== undefined),
-  };
+  return { name, title: full, shape, load: http1Load(shape), probe: responseProbe(shape, response, parse), subjects };
 }
 
 /** Returns a probe that requires a response with this JSON value, in any order and spacing. */

@@ -10,7 +10,7 @@ export const ownName = "Protoport";
 /** This project's server with grpc-js handlers. */
 export const ownHandlersName = "Protoport, handlers of grpc-js";
 
-/** The same with the option `messages`. */
+/** This project's server with grpc-js handlers and the option `messages`. */
 export const ownMessagesName = "Protoport, handlers with `messages`";
 
 /** A comparison of servers in turns. */

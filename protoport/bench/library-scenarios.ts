@@ -23,7 +23,7 @@ export const ownWithHandlers: Subject = {
   build: generateStubs,
 };
 
-/** The same with the option `messages`. */
+/** This project's server with the library as grpc-js handlers and the option `messages`. */
 export const ownWithMessages: Subject = {
   ...ownWithHandlers,
   name: ownMessagesName,
