@@ -93,10 +93,5 @@ function faultTextOf(fault: unknown): string {
   const state = sqlStateOf(fault);
   if (state === "55P03") return `another transaction holds a lock on a table or its rows: ${fault.message}`;
   if (state === "57014") return `a statement was cancelled, probably because it took too long: ${fault.message}`;
-  // With the privilege, the store itself enables triggers.
-  if (state !== "42501" || !fault.message.includes("session_replication_role")) return fault.message;
-  return (
-    `${fault.message}; with its current value, triggers and foreign keys do not protect plants: ` +
-    "run ALTER ROLE … RESET session_replication_role, or GRANT SET ON PARAMETER session_replication_role"
-  );
+  return fault.message;
 }
