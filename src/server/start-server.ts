@@ -228,8 +228,6 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         );
       case "checkpoints-resumed":
         return log.warn(fields, "the write-ahead log is copied into the file again");
-      case "prepared-statements-refused":
-        return log.warn(fields, "cannot use prepared statements");
       case "connections-refused":
         return log.warn(fields, "too few database connections; allow five per process");
       default:

@@ -17,8 +17,6 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
       msg: "the write-ahead log is not copied into the file", errorCode: "ERR_CHECKPOINTS_STALLED" },
     { event: { kind: "checkpoints-resumed", lastedMs: 11 }, level: "warn",
       msg: "the write-ahead log is copied into the file again" },
-    { event: { kind: "prepared-statements-refused", problem: "x", lastedMs: 9 }, level: "warn",
-      msg: "cannot use prepared statements" },
     { event: { kind: "connections-refused", problem: "x", lastedMs: 9 }, level: "warn",
       msg: "too few database connections; allow five per process" },
   ],

@@ -44,8 +44,6 @@ export type Upkeep =
   /** The write-ahead log has not been copied into the file for a minute. `problem` gives an operator the reason. */
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
-  /** A pooler does not keep prepared statements. The store prepares no more statements. `problem` is the error. */
-  | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
   /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 

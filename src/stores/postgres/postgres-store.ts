@@ -65,8 +65,7 @@ class PostgresBackend implements Backend {
   readonly #location: TableLocation;
   readonly #retention: Retention;
   readonly #onUpkeep: OnUpkeep | undefined;
-  /** The kinds of refusals that were reported. Each kind is reported once. */
-  readonly #reported = new Set<string>();
+  #hasReportedRefusal = false;
 
   constructor(server: PostgresServer, location: TableLocation, options: PostgresStoreOptions) {
     const { deletionsKeptMs: keptMs = deletionsKeptMsDefault, onUpkeep } = options;
@@ -79,9 +78,7 @@ class PostgresBackend implements Backend {
       hasDeletedSince: (timeMs) => this.health.hasCommittedSince(timeMs),
       onUpkeep,
     });
-    const begunMs = performance.now();
-    const onRefused = (refusal: string): void => this.#report("prepared-statements-refused", begunMs, refusal);
-    const prepared = { areKept: true, onRefused };
+    const prepared = { areKept: true };
     this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, prepared));
   }
 
@@ -111,8 +108,11 @@ class PostgresBackend implements Backend {
 
   #reportFailure({ verdict, fault }: BatchFailure, begunMs: number, isDistributed: boolean): void {
     const problem = problemOf(fault);
-    // The store may be healthy even if the server refuses more connections.
-    if (sqlStateOf(fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
+    // The store may be healthy even if the server refuses more connections. Reported once.
+    if (sqlStateOf(fault) === "53300" && !this.#hasReportedRefusal) {
+      this.#hasReportedRefusal = true;
+      this.#onUpkeep?.({ kind: "connections-refused", lastedMs: elapsedMsSince(begunMs), problem: problem.text });
+    }
     if (concernsPlants.has(verdict)) return;
     // The server is not at fault if another batch has succeeded since this batch began, unless it refuses everything,
     // because it may refuse only new connections. If it is one of several, a check finds out whether the others work.
@@ -149,10 +149,5 @@ class PostgresBackend implements Backend {
         await sleep(retryIntervalMs, undefined, { ref: false });
       }
     });
-  }
-
-  #report(kind: "connections-refused" | "prepared-statements-refused", begunMs: number, problem: string): void {
-    if (!this.#reported.has(kind)) this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
-    this.#reported.add(kind);
   }
 }

@@ -40,14 +40,12 @@ export function nameStatement(text: string): Statement {
 }
 
 /**
- * Tracks whether a store's connections keep prepared statements. For a single deletion, prepared statements save more
- * than half of the server's work. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep prepared
- * statements. After the first error for a prepared statement, the store prepares no more statements.
+ * Whether a store's connections keep prepared statements. For a single deletion, prepared statements save more than half
+ * of the server's work. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep prepared statements.
+ * After the first error for a prepared statement, the store prepares no more statements.
  */
 interface PreparedStatements {
   areKept: boolean;
-  /** Called with the server's error message, once or for several connections. Must not throw. */
-  readonly onRefused: (problem: string) => void;
 }
 
 /** A row's columns as text, in the statement's order. */
@@ -161,7 +159,6 @@ export class Session {
     const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
     if (!isStale && !/^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "")) throw fault;
     if (this.#prepared !== undefined) this.#prepared.areKept = false;
-    this.#prepared?.onRefused(fault.message);
   }
 
   /** Returns the number of changed rows. */
