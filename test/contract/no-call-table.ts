@@ -14,42 +14,35 @@ export interface NoCallTestCase {
   readonly want: ComparedResponse;
 }
 
+type Fields = Readonly<Record<string, string>>;
+
 const noProcedure = "/plantstore.v1.PlantService/PlantForest";
 const message = encodeEnvelope(0, Buffer.from([8, 7]));
 const connectVersion: Field = ["connect-protocol-version", "1"];
-const type = (contentType: string): Field => ["content-type", contentType];
+const typed = (contentType: string, ...more: readonly Field[]): Field[] => [["content-type", contentType], ...more];
 
 const nothingHere = "no route matches this path";
 const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
+const notAllowed = (httpMethod: string): string => `${httpMethod} is not allowed for this path`;
 
-function record(
-  httpStatus: number,
-  error: number,
-  text: string,
-  fields: Record<string, string> = {},
-): ComparedResponse {
-  const body = JSON.stringify({ error, message: text });
-  return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
+function json(httpStatus: number, body: object, fields: Fields = {}): ComparedResponse {
+  const header = { "content-type": "application/json", ...fields };
+  return { httpStatus, header, trailer: {}, messages: [JSON.stringify(body)] };
 }
 
-function connectError(
-  httpStatus: number,
-  code: string,
-  text: string,
-  fields: Record<string, string> = {},
-): ComparedResponse {
-  const body = JSON.stringify({ code, message: text });
-  return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
-}
+const record = (httpStatus: number, error: number, text: string, fields?: Fields): ComparedResponse =>
+  json(httpStatus, { error, message: text }, fields);
 
-function trailersOnly(contentType: string, status: number, text: string): ComparedResponse {
-  const header = { "content-type": contentType, "grpc-status": String(status), "grpc-message": text };
-  return { httpStatus: 200, header, trailer: {}, messages: [] };
-}
+const connectError = (httpStatus: number, text: string, fields?: Fields): ComparedResponse =>
+  json(httpStatus, { code: httpStatus === 415 ? "invalid_argument" : "unimplemented", message: text }, fields);
 
-function webTrailers(contentType: string, status: number, text: string): ComparedResponse {
+/** Returns a response with a gRPC status, which gRPC-Web sends in its trailer. */
+function grpcError(contentType: string, status: number, text: string): ComparedResponse {
+  const type = { "content-type": contentType };
   const trailer = { "grpc-status": String(status), "grpc-message": text };
-  return { httpStatus: 200, header: { "content-type": contentType }, trailer, messages: [] };
+  return contentType.startsWith("application/grpc-web")
+    ? { httpStatus: 200, header: type, trailer, messages: [] }
+    : { httpStatus: 200, header: { ...type, ...trailer }, trailer: {}, messages: [] };
 }
 
 const post = (path: string, header: readonly Field[], body: Uint8Array = message): HttpRequest => ({
@@ -59,133 +52,89 @@ const post = (path: string, header: readonly Field[], body: Uint8Array = message
   body,
 });
 
-/** Paths without an operation. */
+const ask = (httpMethod: string, path: string, ...header: readonly Field[]): HttpRequest => ({
+  httpMethod,
+  path,
+  header,
+});
+
+type Row = readonly [name: string, caller: WireFormatName, request: HttpRequest, want: ComparedResponse];
+
+const grpcTypes = ["application/grpc", "application/grpc+proto", "application/grpc+json"];
+const webTypes = ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"];
+const plantMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"];
+const purge = "PURGE is not supported by this server";
+const form = "application/x-www-form-urlencoded";
+
 // oxfmt-ignore
-const unknownPathCases: readonly NoCallTestCase[] = [
-  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallTestCase => ({ name: `an unknown RPC is unimplemented for ${contentType}`,
-    caller: "grpc",
-    request: post(noProcedure, [type(contentType)]),
-    want: trailersOnly(contentType, 12, nothingHere),
-  })),
-  ...(["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"] as const).map(
-    (contentType): NoCallTestCase => ({ name: `an unknown RPC is unimplemented for ${contentType}`,
-      caller: contentType === "application/grpc-web-text" ? "grpc-web-text" : "grpc-web",
-      request: post(noProcedure, [type(contentType)]),
-      want: webTrailers(contentType, 12, nothingHere),
-    }),
-  ),
-  ...Object.entries({ "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+unheard-of"],
-    "an unknown service is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
-    "the path of an RPC with a trailing slash is unimplemented": [`${deletePlantProcedure}/`, "application/grpc"],
-    "the path of an RPC in lower case is unimplemented": [deletePlantProcedure.toLowerCase(), "application/grpc"],
-  }).map(([name, [path = "", contentType = ""]]): NoCallTestCase => ({ name,
-    caller: "grpc",
-    request: post(path, [type(contentType)]),
-    want: trailersOnly("application/grpc", 12, nothingHere),
-  })),
-  { name: "an unknown RPC is unimplemented for Connect", caller: "connect-json",
-    request: post(noProcedure, [type("application/json"), connectVersion], Buffer.from("{}")),
-    want: connectError(404, "unimplemented", nothingHere) },
-  { name: "a Connect stream without a version is not treated as REST", caller: "connect-json",
-    request: post(noProcedure, [type("application/connect+json")]),
-    want: connectError(404, "unimplemented", nothingHere) },
-  { name: "JSON without a Connect version is treated as REST", caller: "rest",
-    request: post(noProcedure, [type("application/json")], Buffer.from("{}")), want: record(404, 5, nothingHere) },
-  { name: "an unknown path gets the error record for any body", caller: "rest",
-    request: post("/forest", [type("text/html")], Buffer.from("<p>")), want: record(404, 5, nothingHere) },
-];
-
-/** Methods other than DELETE on the operation's path. */
-const plantMethodCases: readonly NoCallTestCase[] = [
-  ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"].map((httpMethod) => ({
-    name: `${httpMethod} is not allowed on a plant`,
-    request: { httpMethod, path: "/plants/7", header: [] },
-  })),
-  {
-    name: "X-HTTP-Method-Override is ignored",
-    request: { httpMethod: "POST", path: "/plants/7", header: [["x-http-method-override", "DELETE"] as const] },
-  },
-].map(({ name, request }) => ({
-  name,
-  caller: "rest",
-  request,
-  want: record(405, 12, `${request.httpMethod} is not allowed for this path`, { allow: "DELETE" }),
-}));
-
-/** An unknown method, on paths with and without other methods. */
-// oxfmt-ignore
-const unknownMethodCases: readonly NoCallTestCase[] = [
-  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallTestCase => ({ name: `PURGE ${path} is not implemented`,
-    caller: "rest",
-    request: { httpMethod: "PURGE", path, header: [] },
-    want: record(501, 12, "PURGE is not supported by this server"),
-  })),
-  { name: "PURGE is not implemented over Connect", caller: "connect-json",
-    request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [connectVersion] },
-    want: connectError(501, "unimplemented", "PURGE is not supported by this server") },
-  { name: "PURGE is not implemented over gRPC", caller: "grpc",
-    request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [type("application/grpc")] },
-    want: record(501, 12, "PURGE is not supported by this server") },
-];
-
-/** Methods other than POST on the RPC's path. */
-const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
-  (httpMethod): NoCallTestCase[] => {
-    const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
-    const text = `${httpMethod} is not allowed for this path`;
-    const allow = { allow: "POST" };
-    // oxfmt-ignore
-    return [
-      { name: `${httpMethod} is not allowed on an RPC`, caller: "rest", request: request([]),
-        want: record(405, 12, text, allow) },
-      { name: `${httpMethod} is not allowed on an RPC over Connect`, caller: "connect-json",
-        request: request([connectVersion]), want: connectError(405, "unimplemented", text, allow) },
-      { name: `${httpMethod} is not allowed on an RPC over gRPC`, caller: "grpc",
-        request: request([type("application/grpc")]), want: record(405, 12, text, allow) },
-    ];
-  },
-);
-
-/** Content types that the RPC does not support. */
-// oxfmt-ignore
-const contentTypeCases: readonly NoCallTestCase[] = [
-  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallTestCase => ({ name: `${contentType} is not a supported content type`,
-    caller: "rest",
-    request: post(deletePlantProcedure, [type(contentType)]),
-    want: record(400, 3, unsupported(contentType)),
-  })),
-  { name: "the form content type of curl -d is refused with a hint to --json", caller: "rest",
-    request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
-    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; with curl, use --json to send JSON`) },
-  { name: "JSON in another charset than UTF-8 is refused", caller: "rest", request: post(
-      deletePlantProcedure,
-      [type("application/json; charset=utf-16")],
-      Buffer.from('{"id":"7"}', "utf16le"),
-    ), want: record(400, 3, unsupported("application/json; charset=utf-16")) },
-  { name: "a missing content type is refused", caller: "rest", request: post(deletePlantProcedure, []),
-    want: record(400, 3, "the content type is missing") },
-  { name: "Connect refuses text", caller: "connect-json",
-    request: post(deletePlantProcedure, [type("text/plain"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported("text/plain")) },
-  { name: "a unary RPC refuses the content type of Connect streams", caller: "connect-json",
-    request: post(deletePlantProcedure, [type("application/connect+proto"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported("application/connect+proto")) },
-  { name: "gRPC refuses an unknown codec", caller: "grpc",
-    request: post(deletePlantProcedure, [type("application/grpc+unheard-of")]),
-    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+unheard-of")) },
-  { name: "gRPC-Web refuses an unknown codec", caller: "grpc-web",
-    request: post(deletePlantProcedure, [type("application/grpc-web+unheard-of")]),
-    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+unheard-of")) },
+const rows: readonly Row[] = [
+  // Paths without an operation.
+  ...[...grpcTypes, ...webTypes].map((type): Row => [`an unknown RPC is unimplemented for ${type}`,
+    type.endsWith("text") ? "grpc-web-text" : webTypes.includes(type) ? "grpc-web" : "grpc",
+    post(noProcedure, typed(type)), grpcError(type, 12, nothingHere)]),
+  ...[
+    ["an unknown RPC is unimplemented for an unknown gRPC codec", noProcedure, "application/grpc+unheard-of"] as const,
+    ["an unknown service is unimplemented", "/forest.v1.ForestService/FellTree", "application/grpc"] as const,
+    ["the path of an RPC with a trailing slash is unimplemented", `${deletePlantProcedure}/`, "application/grpc"] as const,
+    ["the path of an RPC in lower case is unimplemented", deletePlantProcedure.toLowerCase(), "application/grpc"] as const,
+  ].map(([name, path, type]): Row =>
+    [name, "grpc", post(path, typed(type)), grpcError("application/grpc", 12, nothingHere)]),
+  ["an unknown RPC is unimplemented for Connect", "connect-json",
+    post(noProcedure, typed("application/json", connectVersion), Buffer.from("{}")), connectError(404, nothingHere)],
+  ["a Connect stream without a version is not treated as REST", "connect-json",
+    post(noProcedure, typed("application/connect+json")), connectError(404, nothingHere)],
+  ["JSON without a Connect version is treated as REST", "rest",
+    post(noProcedure, typed("application/json"), Buffer.from("{}")), record(404, 5, nothingHere)],
+  ["an unknown path gets the error record for any body", "rest", post("/forest", typed("text/html"), Buffer.from("<p>")),
+    record(404, 5, nothingHere)],
+  // Methods other than DELETE on the operation's path.
+  ...plantMethods.map((method): Row => [`${method} is not allowed on a plant`, "rest", ask(method, "/plants/7"),
+    record(405, 12, notAllowed(method), { allow: "DELETE" })]),
+  ["X-HTTP-Method-Override is ignored", "rest", ask("POST", "/plants/7", ["x-http-method-override", "DELETE"]),
+    record(405, 12, notAllowed("POST"), { allow: "DELETE" })],
+  // An unknown method, on paths with and without other methods.
+  ...["/plants/7", "/forest", deletePlantProcedure].map((path): Row =>
+    [`PURGE ${path} is not implemented`, "rest", ask("PURGE", path), record(501, 12, purge)]),
+  ["PURGE is not implemented over Connect", "connect-json", ask("PURGE", deletePlantProcedure, connectVersion),
+    connectError(501, purge)],
+  ["PURGE is not implemented over gRPC", "grpc", ask("PURGE", deletePlantProcedure, ...typed("application/grpc")),
+    record(501, 12, purge)],
+  // Methods other than POST on the RPC's path.
+  ...["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap((method): Row[] => [
+    [`${method} is not allowed on an RPC`, "rest", ask(method, deletePlantProcedure),
+      record(405, 12, notAllowed(method), { allow: "POST" })],
+    [`${method} is not allowed on an RPC over Connect`, "connect-json", ask(method, deletePlantProcedure, connectVersion),
+      connectError(405, notAllowed(method), { allow: "POST" })],
+    [`${method} is not allowed on an RPC over gRPC`, "grpc",
+      ask(method, deletePlantProcedure, ...typed("application/grpc")),
+      record(405, 12, notAllowed(method), { allow: "POST" })],
+  ]),
+  // Content types that the RPC does not support.
+  ...["text/plain", "application/xml", "application/protobuf", "json"].map((type): Row =>
+    [`${type} is not a supported content type`, "rest", post(deletePlantProcedure, typed(type)),
+      record(400, 3, unsupported(type))]),
+  ["the form content type of curl -d is refused with a hint to --json", "rest", post(deletePlantProcedure, typed(form)),
+    record(400, 3, `${unsupported(form)}; with curl, use --json to send JSON`)],
+  ["JSON in another charset than UTF-8 is refused", "rest",
+    post(deletePlantProcedure, typed("application/json; charset=utf-16"), Buffer.from('{"id":"7"}', "utf16le")),
+    record(400, 3, unsupported("application/json; charset=utf-16"))],
+  ["a missing content type is refused", "rest", post(deletePlantProcedure, []),
+    record(400, 3, "the content type is missing")],
+  ["Connect refuses text", "connect-json", post(deletePlantProcedure, typed("text/plain", connectVersion)),
+    connectError(415, unsupported("text/plain"))],
+  ["a unary RPC refuses the content type of Connect streams", "connect-json",
+    post(deletePlantProcedure, typed("application/connect+proto", connectVersion)),
+    connectError(415, unsupported("application/connect+proto"))],
+  ["gRPC refuses an unknown codec", "grpc", post(deletePlantProcedure, typed("application/grpc+unheard-of")),
+    grpcError("application/grpc", 3, unsupported("application/grpc+unheard-of"))],
+  ["gRPC-Web refuses an unknown codec", "grpc-web", post(deletePlantProcedure, typed("application/grpc-web+unheard-of")),
+    grpcError("application/grpc-web", 3, unsupported("application/grpc-web+unheard-of"))],
 ];
 
 /**
  * All contract requests with a wrong method or content type, or for an unknown RPC. Unknown REST paths are in
  * rest-table.ts.
  */
-export const noCallTable: readonly NoCallTestCase[] = [
-  ...unknownPathCases,
-  ...plantMethodCases,
-  ...unknownMethodCases,
-  ...methodCases,
-  ...contentTypeCases,
-];
+export const noCallTable: readonly NoCallTestCase[] = rows.map(([name, caller, request, want]) => {
+  return { name, caller, request, want };
+});

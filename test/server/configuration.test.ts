@@ -100,6 +100,9 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
       { host: "unix:/run/p l/http.sock", socketMode: "600" }],
     ["a Unix socket has mode 660 by default, and does not require credentials",
       { HOST: "unix:s", DATABASE_URL: "memory:" }, { host: "unix:s", socketMode: "660", database: { kind: "memory" } }],
+    ["pages of any origin may be allowed", { PLANTSTORE_CORS_ORIGINS: "*" }, { corsOrigins: "*" }],
+    ["pages of several origins may be allowed", { PLANTSTORE_CORS_ORIGINS: "https://shop.example, http://localhost:3000" },
+      { corsOrigins: ["https://shop.example", "http://localhost:3000"] }],
     ["the public URL may have a path", { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
       { publicUrl: new URL("https://x.example/api") }],
     ["deletion records can be kept for a century", { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
@@ -147,6 +150,17 @@ test.each(
   ],
 )('readConfiguration refuses %s=%s with the reason "%s"', (name, value, rule) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
+});
+
+// oxfmt-ignore
+test.each([
+  "shop.example", "https://shop.example/", "https://shop.example/cart", "https://Shop.example", "null",
+  "https://shop.example:443", "https://shop.example,,http://localhost", "https://shop.example,*",
+])("readConfiguration refuses PLANTSTORE_CORS_ORIGINS=%s", (text) => {
+  const rule = "must be * or a comma-separated list of origins such as https://shop.example";
+  expect(problemsOf({ ...minimal, PLANTSTORE_CORS_ORIGINS: text })).toEqual([
+    `PLANTSTORE_CORS_ORIGINS ${rule}, got "${text}"`,
+  ]);
 });
 
 test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(

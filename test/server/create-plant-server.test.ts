@@ -116,14 +116,25 @@ test("a custom interceptor's error is logged, and returned as internal", async (
   );
 });
 
-test("onResponse is called for every response, and its errors have no effect", async () => {
+const failing = new Error("no tenant");
+const failures: readonly (readonly [verb: string, fail: () => object])[] = [
+  [
+    "throws",
+    () => {
+      throw failing;
+    },
+  ],
+  ["rejects", () => Promise.reject(failing)],
+];
+
+test.each(failures)("onResponse is called for every response, and has no effect if it %s", async (_verb, fail) => {
   const { log, lines } = openLogLines("error");
   const responses: (string | undefined)[] = [];
   await using server = await serve({
     log,
     onResponse: ({ procedure, httpStatus, error }) => {
       responses.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
-      throw new Error("no metrics today");
+      return fail();
     },
   });
   const statuses = [
@@ -141,18 +152,27 @@ test("onResponse is called for every response, and its errors have no effect", a
 });
 
 test("onResponse is called even if the log cannot write the call", async () => {
-  const log: Log = {
-    ...silentLog,
-    isLevelEnabled: () => true,
-    info: () => {
-      throw new Error("the disk is full");
-    },
-  };
+  const log: Log = { ...silentLog, isLevelEnabled: () => true, info: failures[0]?.[1] ?? silentLog.info };
   const statuses: number[] = [];
   await using server = await serve({ log, onResponse: ({ httpStatus }) => void statuses.push(httpStatus) });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
   await new Promise(setImmediate);
   expect(statuses).toEqual([204]);
+});
+
+test.each([
+  ...failures.map(([verb, fail]) => ({
+    verb,
+    fail,
+    problem: verb === "throws" ? "no tenant" : "logFields must be synchronous, got a promise",
+  })),
+  { verb: "resolves", fail: async () => ({}), problem: "logFields must be synchronous, got a promise" },
+])("the log line of a call has the problem if logFields $verb", async ({ fail, problem }) => {
+  const { log, lines } = openLogLines("info");
+  await using server = await serve({ log, logFields: fail });
+  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
+  await new Promise(setImmediate);
+  expect(lines().filter(({ msg }) => msg === "call")).toMatchObject([{ plantId: "1", logFieldsProblem: problem }]);
 });
 
 test("drain waits for a running call, and refuses new connections", async () => {

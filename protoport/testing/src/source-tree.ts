@@ -224,13 +224,6 @@ export class SourceTree {
     const exported = texts.reduce((sum, text) => sum + (text.match(declaration)?.length ?? 0), 0);
     return { lines, files: texts.length, exports: Math.round((1000 * exported) / lines) };
   }
-
-  /** Returns the number of lines in the files of a module. */
-  linesOf(module: string, allowed: Fences["allowed"]): number {
-    const names = moduleNames(allowed);
-    const own = this.files.filter((file) => moduleOf(file, names) === module);
-    return own.reduce((sum, file) => sum + this.textOf(file).split("\n").length - 1, 0);
-  }
 }
 
 /** Returns the names of all modules, the longest first, so that "protocols/rest/rules" is before "protocols". */

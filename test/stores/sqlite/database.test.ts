@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
@@ -13,9 +14,13 @@ import { loadOtherProcess } from "../../support/plants/open-sqlite.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 
 function writeDatabase(file: string, sql: string): void {
-  const db = new DatabaseSync(file);
+  using db = new DatabaseSync(file, { defensive: false });
   db.exec(sql);
-  db.close();
+}
+
+function newStore(file: string): string {
+  openDatabase({ file, migrates: true }).close();
+  return file;
 }
 
 // Windows has no such modes.
@@ -42,14 +47,11 @@ function assertFixedWalOf(version: string): void {
 describe("opening a database file", () => {
   test("syncs each commit to the disk", () => {
     using folder = createTempFolder();
-    const db = openDatabase({ file: folder.file("plants.db"), migrates: true });
-    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
-    // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
-    expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
-    // Also necessary on macOS.
-    expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
-    expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
-    db.close();
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+    // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous). The last two are also necessary on macOS.
+    const wanted = { journal_mode: "wal", synchronous: 2n, fullfsync: 1n, checkpoint_fullfsync: 1n };
+    const found = Object.keys(wanted).map((name) => db.prepare(`PRAGMA ${name}`).get());
+    expect(Object.assign({}, ...found)).toEqual(wanted);
   });
 
   test("refuses a database that cannot have a write-ahead log", () => {
@@ -82,22 +84,18 @@ describe("opening a database file", () => {
     expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
   });
 
-  test.each(["3.51.3", "3.51.10", "3.52.0", "4.0.0", "3.50.7", "3.44.6"])(
-    "accepts SQLite %s because its log cannot lose commits",
-    (version) => {
-      expect(() => assertFixedWalOf(version)).not.toThrow();
-    },
-  );
+  const fixed = ["3.51.3", "3.51.10", "3.52.0", "4.0.0", "3.50.7", "3.44.6"];
+  test.each(fixed)("accepts SQLite %s because its log cannot lose commits", (version) => {
+    expect(() => assertFixedWalOf(version)).not.toThrow();
+  });
 
-  test.each(["3.51.2", "3.50.6", "3.49.9", "3.44.5", "3.6.23.1", "2.99.99"])(
-    "refuses SQLite %s because its log can lose commits",
-    (version) => {
-      expect(() => assertFixedWalOf(version)).toThrow(
-        `SQLite ${version}, included in this Node.js, can lose commits: ` +
-          "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6",
-      );
-    },
-  );
+  const faulty = ["3.51.2", "3.50.6", "3.49.9", "3.44.5", "3.6.23.1", "2.99.99"];
+  test.each(faulty)("refuses SQLite %s because its log can lose commits", (version) => {
+    const remedy = "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6";
+    expect(() => assertFixedWalOf(version)).toThrow(
+      `SQLite ${version}, included in this Node.js, can lose commits: ${remedy}`,
+    );
+  });
 
   test("opens a file whose name has a special meaning for SQLite", () => {
     using folder = createTempFolder();
@@ -113,102 +111,44 @@ describe("opening a database file", () => {
     }
   });
 
-  const unopenable: readonly {
-    name: string;
-    prepare: (folder: TempFolder) => string;
-    message: RegExp;
-    onlyByWriting?: boolean;
-  }[] = [
-    {
-      name: "a folder that does not exist",
-      prepare: (folder) => folder.file("nowhere/plants.db"),
-      message: /cannot open .*nowhere\/plants\.db: the directory .*nowhere does not exist$/,
-    },
-    {
-      name: "a folder in place of the file",
-      prepare: (folder) => {
-        mkdirSync(folder.file("plants.db"));
-        return folder.file("plants.db");
-      },
-      message: /plants\.db: the path is a directory$/,
-    },
-    {
-      name: "a file in place of the folder",
-      prepare: (folder) => {
-        writeFileSync(folder.file("file"), "");
-        return folder.file("file/plants.db");
-      },
-      message: /file is not a directory$/,
-    },
-    {
-      // As root, SQLite itself fails; for another user, the folder's permissions prevent access.
-      name: "a folder that is not writable",
-      onlyByWriting: true,
-      prepare: () => "/proc/plants.db",
-      message: /^cannot open \/proc\/plants\.db: (the directory \/proc is not writable|the file cannot be opened)$/,
-    },
-    {
-      name: "a file that is not a database",
-      prepare: (folder) => {
-        writeFileSync(folder.file("plants.db"), "not a database ".repeat(1_000));
-        return folder.file("plants.db");
-      },
-      message: /plants\.db: the file is not an SQLite database$/,
-    },
-    {
-      name: "another program's database",
-      prepare: (folder) => {
-        writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
-        return folder.file("plants.db");
-      },
-      message: /plants\.db: the file is an SQLite database of another program$/,
-    },
-    {
-      name: "a schema of a newer release",
-      prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-        writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
-        return folder.file("plants.db");
-      },
-      message:
-        /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
-    },
-    {
-      name: "a schema of the next release after a breaking step",
-      prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-        writeDatabase(
-          folder.file("plants.db"),
-          "PRAGMA user_version = 2; UPDATE plantstore_schema SET oldest_server = 2",
-        );
-        return folder.file("plants.db");
-      },
-      message:
-        /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
-    },
-    {
-      name: "a damaged database",
-      prepare: (folder) => {
-        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-        const db = new DatabaseSync(folder.file("plants.db"), { defensive: false });
-        db.exec(
-          "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'",
-        );
-        db.close();
-        return folder.file("plants.db");
-      },
-      message: /plants\.db: the file is damaged$/,
-    },
+  // As root, SQLite itself fails in /proc; for another user, the folder's permissions prevent access.
+  // oxfmt-ignore
+  const unopenable: readonly (readonly [
+    name: string, message: RegExp, prepare?: ((file: string, folder: TempFolder) => unknown) | undefined, path?: string
+  ])[] = [
+    ["a folder that does not exist", /cannot open .*nowhere\/plants\.db: the directory .*nowhere does not exist$/,
+      undefined, "nowhere/plants.db"],
+    ["a folder in place of the file", /plants\.db: the path is a directory$/, (file) => mkdirSync(file)],
+    ["a file in place of the folder", /file is not a directory$/,
+      (_file, folder) => writeFileSync(folder.file("file"), ""), "file/plants.db"],
+    ["a folder that is not writable",
+      /^cannot open \/proc\/plants\.db: (the directory \/proc is not writable|the file cannot be opened)$/,
+      undefined, "/proc/plants.db"],
+    ["a file that is not a database", /plants\.db: the file is not an SQLite database$/,
+      (file) => writeFileSync(file, "not a database ".repeat(1_000))],
+    ["another program's database", /plants\.db: the file is an SQLite database of another program$/,
+      (file) => writeDatabase(file, "CREATE TABLE plants (id INTEGER, name TEXT)")],
+    ["a schema of a newer release",
+      /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
+      (file) => writeDatabase(newStore(file), "PRAGMA user_version = 99")],
+    ["a schema of the next release after a breaking step",
+      /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
+      (file) => writeDatabase(newStore(file),
+        "PRAGMA user_version = 2; UPDATE plantstore_schema SET oldest_server = 2")],
+    ["a damaged database", /plants\.db: the file is damaged$/, (file) => writeDatabase(newStore(file),
+      "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'")],
   ];
 
-  test.each(unopenable)("with $name fails with a clear message", ({ prepare, message, onlyByWriting }) => {
+  test.for(unopenable)("with %s fails with a clear message", ([, message, prepare, path = "plants.db"]) => {
     using folder = createTempFolder();
-    const file = prepare(folder);
-    const open = (): unknown => openDatabase({ file, migrates: onlyByWriting === true });
+    const file = resolve(folder.path, path);
+    prepare?.(file, folder);
+    const onlyByWriting = path.startsWith("/proc/");
+    const open = (): unknown => openDatabase({ file, migrates: onlyByWriting });
     expect(open).toThrow(StoreOpenError);
     expect(open).toThrow(message);
     expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
-    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(message);
+    if (!onlyByWriting) expect(() => checkDatabaseFile(file)).toThrow(message);
     // The last connection that closes removes the log.
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
@@ -217,13 +157,8 @@ describe("opening a database file", () => {
     using folder = createTempFolder();
     const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
     const message = /^cannot open .*nowhere\/plants\.db: the directory .*nowhere does not exist$/;
-    await expect(opened).rejects.toEqual(
-      expect.objectContaining({
-        name: "StoreOpenError",
-        code: "ERR_STORE_OPEN",
-        message: expect.stringMatching(message),
-      }),
-    );
+    const error = { name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(message) };
+    await expect(opened).rejects.toEqual(expect.objectContaining(error));
   });
 
   test("creates a store in an empty database with any user_version", () => {

@@ -15,49 +15,26 @@ const saved = `${logGone}; every acknowledged deletion is in the file`;
 const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
 // Each test case has a change to the log, the store's resulting problem, and the plants after a restart. The store
-// contains plants 1 to 4, of which plant 1 was deleted.
-const interferences: readonly {
-  name: string;
-  interfere: (file: string) => void;
-  problem: string;
-  remaining: readonly bigint[];
-}[] = [
-  { name: "deleted", interfere: (file) => rmSync(`${file}-wal`), problem: saved, remaining: [2n, 3n, 4n] },
-  {
-    name: "deleted together with its index",
-    interfere: (file) => {
-      rmSync(`${file}-wal`);
-      rmSync(`${file}-shm`);
-    },
-    problem: saved,
-    remaining: [2n, 3n, 4n],
-  },
-  {
-    name: "moved",
-    interfere: (file) => renameSync(`${file}-wal`, `${file}.moved`),
-    problem: saved,
-    remaining: [2n, 3n, 4n],
-  },
-  {
-    // The store writes nothing while another process may use the new log.
-    name: "replaced",
-    interfere: (file) => {
-      rmSync(`${file}-wal`);
-      writeFileSync(`${file}-wal`, "");
-    },
-    problem: lost,
-    remaining: [1n, 2n, 3n, 4n],
-  },
-  {
-    name: "replaced by a broken link",
-    interfere: (file) => {
+// contains plants 1 to 4, of which plant 1 was deleted. It writes nothing while another process may use the new log.
+// oxfmt-ignore
+const interferences: readonly (readonly [
+  name: string, interfere: (file: string) => void, problem: string, remaining: readonly bigint[]
+])[] = [
+  ["deleted", (file) => rmSync(`${file}-wal`), saved, [2n, 3n, 4n]],
+  ["deleted together with its index", (file) => ["wal", "shm"].forEach((end) => rmSync(`${file}-${end}`)), saved,
+    [2n, 3n, 4n]],
+  ["moved", (file) => renameSync(`${file}-wal`, `${file}.moved`), saved, [2n, 3n, 4n]],
+  ["replaced", (file) => replaceWithEmpty(`${file}-wal`), lost, [1n, 2n, 3n, 4n]],
+  ["replaced by a broken link", (file) => {
       rmSync(`${file}-wal`);
       symlinkSync(`${file}-wal`, `${file}-wal`);
-    },
-    problem: lost,
-    remaining: [1n, 2n, 3n, 4n],
-  },
+    }, lost, [1n, 2n, 3n, 4n]],
 ];
+
+function replaceWithEmpty(path: string): void {
+  rmSync(path);
+  writeFileSync(path, "");
+}
 
 /** Opens a copy of a file and its log, as a start after a crash would, and reads its plants. */
 function plantsAfterRestart(file: string): bigint[] {
@@ -79,21 +56,24 @@ function createFile(file: string): void {
 const batchOf = (id: bigint): BatchRow[] => [[id, "tester", "request-1", null]];
 
 describe("an SQLite store", () => {
-  test.each(interferences)("stops writing if its log is $name while it runs", async (row) => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    createFile(file);
-    await using store = closing(await openSqliteStore({ file }));
-    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    row.interfere(file);
-    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
-      code: Code.Unavailable,
-      rawMessage: "the plant store cannot process the request at the moment",
-    });
-    expect(store.problem).toBe(`${file}: ${row.problem}`);
-    await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(plantsAfterRestart(file)).toEqual(row.remaining);
-  });
+  test.each(interferences)(
+    "stops writing if its log is %s while it runs",
+    async (_name, interfere, problem, remaining) => {
+      using folder = createTempFolder();
+      const file = folder.file("plants.db");
+      createFile(file);
+      await using store = closing(await openSqliteStore({ file }));
+      await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+      interfere(file);
+      await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
+        code: Code.Unavailable,
+        rawMessage: "the plant store cannot process the request at the moment",
+      });
+      expect(store.problem).toBe(`${file}: ${problem}`);
+      await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+      expect(plantsAfterRestart(file)).toEqual(remaining);
+    },
+  );
 
   test("stops writing if the log of its linked file is deleted", async () => {
     using folder = createTempFolder();
@@ -111,13 +91,7 @@ describe("an SQLite store", () => {
   test.each([
     ["deleted", (locks: string) => rmSync(locks)],
     ["moved", (locks: string) => renameSync(locks, `${locks}.moved`)],
-    [
-      "replaced",
-      (locks: string) => {
-        rmSync(locks);
-        writeFileSync(locks, "");
-      },
-    ],
+    ["replaced", replaceWithEmpty],
   ])("keeps all deletions if its -shm file is %s while it runs", async (_name, remove) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");

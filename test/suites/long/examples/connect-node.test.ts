@@ -7,11 +7,10 @@ import { silentLog } from "@protoport/telemetry/logs";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, type Field, fieldValue, type Http2Connection, type HttpRequest,
-  type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wireFormats,
-  wires } from "@protoport/testing";
-import { deletePlantRequest, openSituationStore, secretText } from "../../../support/plants/index.ts";
-import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
+import { type Address, createCertificate, fieldValue, type Http2Connection, type HttpRequest,
+  type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wires } from "@protoport/testing";
+import { openSituationStore, secretText } from "../../../support/plants/index.ts";
+import { testVerifier } from "../../../support/server/plant-server.ts";
 
 const certificate = createCertificate("localhost");
 const client = { ca: certificate.cert, servername: "localhost" };
@@ -76,29 +75,4 @@ describe("the plant store on connect-node", () => {
     expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);
     expect(plants.has(plant)).toBe(code !== "ok");
   });
-
-  test.each(wires.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
-    "over $name uses the first of two Authorization fields",
-    async ({ format, httpVersion }) => {
-      const plant = 2_000_000n;
-      const unknown = bearer(tokens.unknown);
-      plants.add(plant);
-      const ask = async (first: Field, second: Field): Promise<number> =>
-        readOutcome(format, await exchange(httpVersion, deletePlantRequest(format, plant, [first, second]))).code;
-      expect(await ask(unknown, authorized)).toBe(codes.unauthenticated.number);
-      expect(plants.has(plant)).toBe(true);
-      expect(await ask(authorized, unknown)).toBe(0);
-    },
-  );
-
-  test.each(["connect-json", "grpc", "grpc-web"] as const)(
-    "over %s deletes once for two calls with one idempotency key",
-    async (name) => {
-      const format = wireFormats[name];
-      const plant = BigInt(1_000_000 + name.length);
-      plants.add(plant);
-      const request = deletePlantRequest(format, plant, [authorized, ["idempotency-key", `"${name}"`]]);
-      for (const _ of [1, 2]) expect(readOutcome(format, await exchange("2", request)).code).toBe(0);
-    },
-  );
 });
