@@ -10,7 +10,7 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { retryTransientErrors, type TextRow, Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
-import { deletionsSql, fetchChunks, toDeletion, unlimitedTimeouts } from "./plant-database.ts";
+import { deletionsSql, fetchChunks, toDeletion } from "./plant-database.ts";
 
 /**
  * Opens a store in PostgreSQL as the source or target of a move.
@@ -20,7 +20,7 @@ import { deletionsSql, fetchChunks, toDeletion, unlimitedTimeouts } from "./plan
  */
 export async function openMovablePostgres(url: string, isTarget: boolean): Promise<MovableStore> {
   const server = readServerUrl(url);
-  const session = new Session(server, unlimitedTimeouts);
+  const session = new Session(server);
   const fail = (fault: unknown): never => {
     throw cannotUse(server.name, fault);
   };

@@ -29,12 +29,6 @@ const maxImportBatch = 10_000;
 const busyTimeoutMs = 2_000;
 
 /**
- * No timeouts, for commands. A command may run long, for example if building an index waits for older snapshots.
- * Timeout 0 overrides the role's timeouts, which may be meant for deletions.
- */
-export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
-
-/**
  * Opens a PostgreSQL database for an operator's command. Servers may use the database at the same time. All operations
  * except imports also work on a replica. Operations have no timeouts.
  *
@@ -43,7 +37,7 @@ export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementT
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   const inSession = <Result>(work: (session: Session) => Promise<Result>): Promise<Result> =>
-    withSession(server, undefined, (session) => retryTransientErrors(session, () => work(session)));
+    withSession(server, (session) => retryTransientErrors(session, () => work(session)));
   const schema = await inSession(async (session) => {
     const found = await findSchema(session);
     await checkDatabase(session, found, "read");
@@ -87,7 +81,7 @@ export async function migratePostgres(
   onWaiting?: OnWaiting,
   steps: readonly PostgresMigration[] = migrations,
 ): Promise<Versions> {
-  return await withSession(readServerUrl(url), unlimitedTimeouts, async (session) => {
+  return await withSession(readServerUrl(url), async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => hasCitus(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
@@ -108,24 +102,25 @@ export async function migratePostgres(
 export async function checkPostgresStore(url: string): Promise<readonly string[]> {
   const server = readServerUrl(url);
   const location = new TableLocation();
+  const check = async (session: Session): Promise<readonly string[]> => {
+    const tables = await location.check(session);
+    await tables.checkWrite(session);
+    return (await tables.findWarnings?.(session)) ?? [];
+  };
+  // Serialization failures, deadlocks and timeouts for locks.
+  const transient = /^(?:40001|40P01|55P03|57014)$/;
+  const checkRepeatedly = (session: Session): Promise<readonly string[]> =>
+    retryTransientErrors(session, () => check(session), transient, busyTimeoutMs);
   // Uses the same timeouts as a server. The session's timeouts override the URL's timeouts.
-  return await withSession(server, deleteTimeouts, async (session) => {
-    const check = async (): Promise<readonly string[]> => {
-      const tables = await location.check(session);
-      await tables.checkWrite(session);
-      return (await tables.findWarnings?.(session)) ?? [];
-    };
-    // Serialization failures, deadlocks and timeouts for locks.
-    const warnings = await retryTransientErrors(session, check, /^(?:40001|40P01|55P03|57014)$/, busyTimeoutMs);
-    return warnings.map((warning) => `${server.name} ${warning}`);
-  });
+  const warnings = await withSession(server, checkRepeatedly, deleteTimeouts);
+  return warnings.map((warning) => `${server.name} ${warning}`);
 }
 
 /** Runs a command's work in a session, and closes the session. @throws StoreOpenError that names the server */
 async function withSession<Result>(
   server: PostgresServer,
-  timeouts: SessionTimeouts | undefined,
   work: (session: Session) => Promise<Result>,
+  timeouts?: SessionTimeouts,
 ): Promise<Result> {
   const session = new Session(server, timeouts);
   try {
@@ -176,18 +171,13 @@ export async function addPlants(
       await session.query(
         `${emitMessageSql} WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`,
       );
-    try {
-      await session.commit();
-    } catch (fault) {
+    await session.commit().catch((cause: unknown) => {
+      if (verdictOn(cause) !== "unknown") throw cause;
       // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.
-      if (verdictOn(fault) === "unknown") {
-        const text = restore
-          ? "it is unknown whether the last batch was restored; check which of its plants exist"
-          : "it is unknown whether the last batch was imported; run the same import again";
-        throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
-      }
-      throw fault;
-    }
+      const advice = restore ? "restored; check which of its plants exist" : "imported; run the same import again";
+      const doubt = `it is unknown whether the last batch was ${advice}`;
+      throw new StoreOpenError(`${problemOf(cause).text}: ${doubt}`, { cause });
+    });
     const skipped = new Set([...before, ...meanwhile]);
     const deleted = skipped.size === 0 ? 0 : lines.filter((id) => skipped.has(String(id))).length;
     const added = inserted.length - meanwhile.length;

@@ -17,13 +17,16 @@ import type { PostgresServer } from "./server-url.ts";
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const minAttemptMs = 500;
 
-/** A session's timeouts, in milliseconds. 0 means no timeout. */
+/** A session's timeouts, in milliseconds. */
 export interface SessionTimeouts {
   readonly lockTimeoutMs: number;
   readonly statementTimeoutMs: number;
   /** Timeout for a response, after which the connection is closed. Used if the server does not cancel the statement. */
   readonly responseTimeoutMs: number;
 }
+
+// For commands, which may run long. 0 overrides the role's timeouts, which may be meant for deletions.
+const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: Infinity };
 
 /** A statement, which the server prepares if it has a name. */
 export interface Statement {
@@ -51,8 +54,6 @@ interface PreparedStatements {
 /** A row's columns as text, in the statement's order. */
 export type TextRow = readonly (string | null)[];
 
-type TextRows = QueryArrayResult<(string | null)[]>;
-
 const rowsAsText = { rowMode: "array", types: { getTypeParser: () => String } } as const;
 
 // A plan that was cached for an empty table would use sequential scans, even for millions of rows later. JIT is off,
@@ -65,7 +66,7 @@ export class Session {
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: PostgresServer;
   readonly #prepared: PreparedStatements | undefined;
-  readonly #responseTimeoutMs: number;
+  readonly #timeouts: SessionTimeouts;
   readonly #settings: Readonly<Record<string, string | number>>;
   #client: Client | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
@@ -75,18 +76,22 @@ export class Session {
   #isClosed = false;
   #abortConnecting: (() => void) | undefined;
 
-  /** @param prepared - whether to prepare named statements. By default, no statement is prepared */
-  constructor(server: PostgresServer, timeouts?: SessionTimeouts, prepared?: PreparedStatements) {
+  /**
+   * @param timeouts - by default, nothing times out
+   * @param prepared - whether to prepare named statements. By default, no statement is prepared
+   */
+  constructor(server: PostgresServer, timeouts: SessionTimeouts = unlimited, prepared?: PreparedStatements) {
     this.#server = server;
     this.#prepared = prepared;
-    this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
+    this.#timeouts = timeouts;
     this.#settings = {
       // The level includes the warning that a commit is not on the standbys.
       client_min_messages: "warning",
       // With this setting, a statement fails (42501) if a policy would hide rows.
       row_security: "off",
-      // Timeout 0 overrides the role's timeout. If passed as a client option, node-postgres would not send timeout 0.
-      ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
+      // If passed as a client option, node-postgres would not send timeout 0.
+      lock_timeout: timeouts.lockTimeoutMs,
+      statement_timeout: timeouts.statementTimeoutMs,
       ...(prepared && cachedPlanSettings),
     };
   }
@@ -138,27 +143,15 @@ export class Session {
    */
   async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
     const { name, text } = typeof statement === "string" ? { text: statement } : statement;
+    const prepared = name !== undefined && this.#prepared?.areKept === true ? this.#prepared : undefined;
     try {
-      if (name !== undefined && this.#prepared?.areKept === true) {
-        const prepared = await this.#query({ name, text }, values).catch((fault: unknown) => this.#forgetNames(fault));
-        if (prepared !== undefined) return prepared.rows;
-      }
-      return (await this.#query({ text }, values)).rows;
+      return (await this.#query(prepared && name !== undefined ? { name, text } : { text }, values)).rows;
     } catch (fault) {
-      if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
+      if (prepared !== undefined && isNameRefused(fault)) prepared.areKept = false;
+      else if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
+      else return await this.transact(briefTransaction, () => this.query(text, values));
     }
-    return await this.transact(briefTransaction, () => this.query(text, values));
-  }
-
-  /** Stops naming statements if the server refused a statement because of its name. Otherwise, throws the error. */
-  #forgetNames(fault: unknown): undefined {
-    // An error with a context (`where`) comes from a trigger.
-    if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) throw fault;
-    // RevalidateCachedQuery fails if a table change has altered the result. 26000 means that the prepared statement does
-    // not exist, and 42P05 that the statement already exists.
-    const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
-    if (!isStale && !/^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "")) throw fault;
-    if (this.#prepared !== undefined) this.#prepared.areKept = false;
+    return await this.query(text, values);
   }
 
   /** Returns the number of changed rows. */
@@ -166,8 +159,8 @@ export class Session {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
 
-  async #query(statement: Statement, values: readonly unknown[]): Promise<TextRows> {
-    return await this.#runOn((client) => client.query({ ...statement, ...rowsAsText, values: [...values] }));
+  #query(statement: Statement, values: readonly unknown[]): Promise<QueryArrayResult<(string | null)[]>> {
+    return this.#runOn((client) => client.query({ ...statement, ...rowsAsText, values: [...values] }));
   }
 
   /** Runs statements without parameters in a single message. Returns the rows of all statements. */
@@ -215,7 +208,7 @@ export class Session {
 
   async #runOn<Result>(start: (client: Client) => Promise<Result>): Promise<Result> {
     const client = this.#client ?? (await this.#connect());
-    const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
+    const limitMs = Math.min(this.#timeouts.responseTimeoutMs, this.remainingMs);
     if (limitMs <= 0) throw new Error("the deadline has passed");
     this.#unconfirmed = undefined;
     this.#isRunning = true;
@@ -268,6 +261,14 @@ export class Session {
   #dropClient(client: Client): void {
     if (this.#client === client) this.#client = undefined;
   }
+}
+
+/** Whether the server has refused a prepared statement, which has no effect. An error with a context is a trigger's. */
+function isNameRefused(fault: unknown): boolean {
+  if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) return false;
+  // A table change has altered the result, the prepared statement does not exist (26000), or exists already (42P05).
+  const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
+  return isStale || /^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "");
 }
 
 /** Whether the server may have refused a statement because of a setting. A refused statement has no effect. */
