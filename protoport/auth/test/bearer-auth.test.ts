@@ -1,6 +1,5 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-
 import { Health } from "../../gateway/src/health/index.ts";
 import { errorCodeOf } from "../../gateway/src/index.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
@@ -52,10 +51,7 @@ const options = {
   open: ["grpc.health.v1.Health", "/orders.v1.OrderService/Open"],
 };
 
-interface Given {
-  readonly procedure?: string | undefined;
-  readonly authorization?: string;
-}
+type Given = { readonly procedure?: string | undefined; readonly authorization?: string };
 
 function toRequest(given: Given): CredentialRequest {
   const procedure = "procedure" in given ? given.procedure : deleteOrder;

@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-
 import { formatChallenge } from "../src/credential-refusal.ts";
 
 describe("formatChallenge", () => {

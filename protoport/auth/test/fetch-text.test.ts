@@ -3,12 +3,10 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../testing/src/deadline.ts";
+import { startOnLoopback, within } from "../../testing/src/index.ts";
 
 const neverAborted = new AbortController().signal;
 
-/** Starts a provider with this request handler. */
 async function startProvider(handler: RequestListener): Promise<AsyncDisposable & { readonly url: URL }> {
   const server = await startOnLoopback(createServer(handler));
   return { ...server, url: new URL(server.baseUrl) };

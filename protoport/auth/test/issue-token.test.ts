@@ -9,7 +9,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { describe, expect, test } from "vitest";
-
 import { issueToken, type TokenRequest } from "../src/issue-token.ts";
 import type { ParseResult } from "../src/inputs/text-file.ts";
 import { parseTokenHashes } from "../src/token-hashes.ts";
@@ -41,8 +40,7 @@ describe("issueToken", () => {
     const { line } = valueOf(
       await issueToken({ ...request, scopes: "orders:delete", expiry: "2030-01-01T00:00:00Z", file }),
     );
-    expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual([`${line}\n`, 0o600]);
     expect(readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
@@ -51,8 +49,7 @@ describe("issueToken", () => {
     { name: "without a final line break", text: "# mine" },
   ])("a file $name keeps its lines", async ({ text }) => {
     using folder = createTempFolder();
-    const file = folder.file("tokens");
-    writeFileSync(file, text);
+    const file = folder.write("tokens", text);
     const { line } = valueOf(await issueToken({ ...request, file }));
     expect(readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
   });
@@ -62,8 +59,7 @@ describe("issueToken", () => {
     { mode: 0o666, want: 0o644 },
   ])("a file with mode $mode keeps its read permissions", async ({ mode, want }) => {
     using folder = createTempFolder();
-    const file = folder.file("tokens");
-    writeFileSync(file, "");
+    const file = folder.write("tokens", "");
     chmodSync(file, mode);
     valueOf(await issueToken({ ...request, file }));
     expect(statSync(file).mode & 0o777).toBe(want);
@@ -72,8 +68,7 @@ describe("issueToken", () => {
   // Only root can give a file to another user.
   test.runIf(process.getuid?.() === 0)("a file keeps its owner and group when root adds a token", async () => {
     using folder = createTempFolder();
-    const file = folder.file("tokens");
-    writeFileSync(file, "");
+    const file = folder.write("tokens", "");
     chownSync(file, 1_001, 1_002);
     valueOf(await issueToken({ ...request, file }));
     expect(statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
@@ -139,12 +134,10 @@ describe("issueToken", () => {
     ["that is not UTF-8", Buffer.alloc(100, 0xff), /^line 1: /],
   ])("leaves a file %s unchanged", async (_name, text, want) => {
     using folder = createTempFolder();
-    const file = folder.file("tokens");
-    writeFileSync(file, text);
+    const file = folder.write("tokens", text);
     const result = await issueToken({ ...request, file });
     expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
-    expect(readFileSync(file).equals(Buffer.from(text))).toBe(true);
-    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+    expect([readFileSync(file).equals(Buffer.from(text)), readdirSync(folder.path)]).toEqual([true, ["tokens"]]);
   });
 
   test("rejects a path to a directory or in a missing directory", async () => {

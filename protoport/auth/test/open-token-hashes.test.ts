@@ -1,12 +1,10 @@
 import { EventEmitter, once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-
 import type { OperatorLog } from "../src/inputs/reload-record.ts";
 import { openTokenHashes } from "../src/open-token-verifier.ts";
 import { digestOf, type TokenVerifier } from "../src/token-verifier.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+import { createTempFolder, within } from "../../testing/src/index.ts";
 
 const quiet: OperatorLog = { info: () => {}, warn: () => {} };
 
@@ -42,8 +40,7 @@ describe("openTokenHashes", () => {
   // Concurrent, because these tests mostly wait for the next check.
   test.concurrent("reloads a file that is replaced by a rename", async () => {
     using folder = createTempFolder();
-    const path = folder.file("tokens");
-    writeFileSync(path, line("alpha"));
+    const path = folder.write("tokens", line("alpha"));
     const { log, next } = loggedLines();
     using verifier = await opened(path, log);
     expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([true, false]);
@@ -64,8 +61,7 @@ describe("openTokenHashes", () => {
     { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
   ])("keeps the previous tokens if the file $name later", async ({ spoil, want }) => {
     using folder = createTempFolder();
-    const path = folder.file("tokens");
-    writeFileSync(path, line("alpha"));
+    const path = folder.write("tokens", line("alpha"));
     const { log, next } = loggedLines();
     using verifier = await opened(path, log);
     const warning = next("warn");
@@ -81,8 +77,7 @@ describe("openTokenHashes", () => {
 
   test.concurrent("refuses every token and logs a warning when the file becomes empty", async () => {
     using folder = createTempFolder();
-    const path = folder.file("tokens");
-    writeFileSync(path, line("alpha"));
+    const path = folder.write("tokens", line("alpha"));
     const { log, next } = loggedLines();
     using verifier = await opened(path, log);
     const warning = next("warn");
@@ -113,8 +108,7 @@ describe("openTokenHashes", () => {
 
   test("opens a file as large as the limit", async () => {
     using folder = createTempFolder();
-    const path = folder.file("tokens");
-    writeFileSync(path, Buffer.alloc(4 * 1024 * 1024, "#"));
+    const path = folder.write("tokens", Buffer.alloc(4 * 1024 * 1024, "#"));
     using verifier = await opened(path);
     expect(accepts(verifier, "alpha")).toBe(false);
   });

@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-
 import type { OperatorLog } from "../src/inputs/reload-record.ts";
 import { openTokenVerifier, type TokenSources } from "../src/open-token-verifier.ts";
 import { toStaticToken } from "../src/plain-tokens.ts";

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { OutcomeCache } from "../src/outcome-cache.ts";
 import type { TokenOutcome } from "../src/token-verifier.ts";
 

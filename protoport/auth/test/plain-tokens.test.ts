@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { parsePlainTokens } from "../src/plain-tokens.ts";
 import { digestOf } from "../src/token-verifier.ts";
 

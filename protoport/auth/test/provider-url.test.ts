@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { parseProviderUrl } from "../src/fetch-text.ts";
 
 describe("parseProviderUrl", () => {

@@ -47,7 +47,6 @@ function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
 }
 
-/** Calls to RPCs that require the scope. */
 // oxfmt-ignore
 const calls: readonly { readonly name: string; readonly request: HttpRequest; readonly refusedStatus?: number }[] = [
   { name: "REST", request: { httpMethod: "POST", path: "/beds/7:water", header: [] } },

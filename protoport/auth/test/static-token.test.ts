@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { createStaticTokenVerifier } from "../src/static-token.ts";
 import { digestOf } from "../src/token-verifier.ts";
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { formatTokenHash, parseTokenHashes, removeToken } from "../src/token-hashes.ts";
 
 const hexA = "a".repeat(64);

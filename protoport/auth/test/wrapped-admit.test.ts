@@ -24,9 +24,10 @@ function warningsOf(wrap: (inner: Admit) => Admit, procedure: string | undefined
   return warn.mock.calls.map(([warning]) => warning);
 }
 
-const wrapped = (inner: Admit): Admit => {
-  return (request) => inner(request);
-};
+const wrapped =
+  (inner: Admit): Admit =>
+  (request) =>
+    inner(request);
 
 // A wrapper that keeps the check refuses the start.
 test.each<{ name: string; requiredScope?: () => string }>([
@@ -64,8 +65,7 @@ test.each<{ name: string; requiredScope?: () => string }>([
   expect(await callTool(getReadingProcedure)).toContain('"result"');
   expect(await callTool(waterBedProcedure)).not.toContain('"result"');
   const problem = expect.stringMatching(/^the option required_scopes of greenhouse.*\.WaterBed is not checked: /);
-  expect(faults).toEqual(Array(3).fill(problem));
-  expect(warn.mock.calls).toEqual([]);
+  expect([faults, warn.mock.calls]).toEqual([Array(3).fill(problem), []]);
 });
 
 test.each<{ name: string; procedure: string | undefined }>([

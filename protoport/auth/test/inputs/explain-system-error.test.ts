@@ -17,8 +17,7 @@ function errorOf(act: () => void): unknown {
 }
 
 using folder = createTempFolder();
-const file = folder.file("file");
-writeFileSync(file, "");
+const file = folder.write("file", "");
 
 test.each([
   { error: errorOf(() => readFileSync("absent")), want: "absent or its parent directory does not exist" },

@@ -2,8 +2,7 @@ import { writeFileSync } from "node:fs";
 import { expect } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import type { TempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { type TempFolder, within } from "../../../testing/src/index.ts";
 
 /** A watched file, and what was applied and logged. */
 export interface Watching extends WatchedFile, Disposable {

@@ -1,5 +1,5 @@
 import { unlinkSync, writeFileSync } from "node:fs";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { fileOf, logged, watch } from "./watch.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
@@ -97,5 +97,20 @@ describe("watchFile", () => {
       applied: ["first", "second"],
       messages: [rejected, reloaded],
     });
+  });
+
+  test("makes no further check after close() during a check", async () => {
+    using folder = createTempFolder();
+    const path = fileOf(folder, "text");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    using watching = await watch(path);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersToNextTimer();
+    watching.close();
+    // This check is queued after the running one.
+    await watching.reload();
+    await new Promise(setImmediate);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { evaluateIntrospection } from "../../src/introspection/introspection-verifier.ts";
 
 const nowS = Math.floor(Date.now() / 1000);

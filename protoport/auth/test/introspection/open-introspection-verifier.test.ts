@@ -1,19 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-
 import { describe, expect, test, vi } from "vitest";
-
 import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import {
   openIntrospectionVerifier,
   type IntrospectionSource,
 } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
-import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
-import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, quietLog, startOnLoopback, waitLimitMs, within } from "../../../testing/src/index.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 
@@ -38,8 +33,7 @@ async function openEndpoint(
 ): Promise<Endpoint> {
   const requests: IntrospectionRequest[] = [];
   const folder = createTempFolder();
-  const secretFile = folder.file("secret");
-  writeFileSync(secretFile, "s3cr:et\n");
+  const secretFile = folder.write("secret", "s3cr:et\n");
   const server = createServer((request, outgoing) => {
     void text(request).then((body) => {
       requests.push({ method: request.method, header: request.headers, body });
@@ -365,12 +359,33 @@ describe("openIntrospectionVerifier", () => {
     { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
   ])("reports $name as a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();
-    const clientSecretFile = folder.file("secret");
-    writeFileSync(clientSecretFile, secret);
+    const clientSecretFile = folder.write("secret", secret);
     const result = await openIntrospectionVerifier(
       { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source },
       quietLog,
     );
     expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+  });
+});
+
+const invalid = (name: string) => ({ kind: "invalid", reason: `"${name}" must be a string of 1 to 255 characters` });
+
+describe("subjectClaim", () => {
+  test.each<[name: string, members: object, want: object, subjectClaim?: string]>([
+    ["identifies the caller if sub is missing", { client_id: "batch" }, { kind: "principal", subject: "batch" }],
+    ["is ignored if sub is present", { sub: "ada", client_id: "batch" }, { kind: "principal", subject: "ada" }],
+    ["does not replace an invalid sub", { sub: "", client_id: "batch" }, invalid("sub")],
+    ["is required if sub is missing", {}, invalid("client_id")],
+    ["is rejected if its value exceeds 255 characters", { client_id: "c".repeat(256) }, invalid("client_id")],
+    ["does not accept an inherited property", { client_id: "batch" }, invalid("constructor"), "constructor"],
+  ])("%s", async (_name, members, want, subjectClaim = "client_id") => {
+    await using endpoint = await openEndpoint({ active: true, ...members }, { subjectClaim });
+    expect(await outcomeOf(endpoint)).toMatchObject(want);
+  });
+
+  test("is off by default, so that a token without sub is rejected", async () => {
+    await using endpoint = await openEndpoint({ active: true, client_id: "batch" });
+    const reason = 'the response has no "sub", and no other claim is configured';
+    expect(await outcomeOf(endpoint)).toEqual({ kind: "invalid", reason });
   });
 });

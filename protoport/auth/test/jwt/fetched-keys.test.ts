@@ -4,9 +4,7 @@ import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
 import { withProblems } from "../../src/inputs/text-file.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { createSigningKey, startIdentityProviderAt } from "../../../testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createSigningKey, quietLog, startIdentityProviderAt, within } from "../../../testing/src/index.ts";
 import {
   hourMs,
   byDemand,
@@ -56,8 +54,7 @@ describe("keys that a provider publishes", () => {
     using verifier = await openVerifierAt(provider);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
     const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
-    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["principal"]));
-    expect(provider.requests).toEqual(["/keys"]);
+    expect([new Set(outcomes.map(({ kind }) => kind)), provider.requests]).toEqual([new Set(["principal"]), ["/keys"]]);
   });
 
   test("are refreshed in the background, without a token to verify", async () => {

@@ -1,6 +1,5 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { describe, expect, test } from "vitest";
-
 import { defaultJwtAlgorithms } from "../../src/jwt/jwt-algorithm.ts";
 import { readKeySet } from "../../src/jwt/key-set.ts";
 

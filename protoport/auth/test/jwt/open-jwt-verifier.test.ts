@@ -41,15 +41,17 @@ afterAll(() => {
   other.stop();
 });
 
-async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+type Opened = TokenVerifier & Disposable;
+
+async function open(...sources: readonly Partial<JwtSource>[]): Promise<Opened> {
   return await openWithLog(quietLog, ...sources);
 }
 
-async function openWithLog(log: OperatorLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+async function openWithLog(log: OperatorLog, ...sources: readonly Partial<JwtSource>[]): Promise<Opened> {
   const complete = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
   const result = await openJwtVerifier(complete, log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
-  return result.value;
+  return Object.assign(result.value, { [Symbol.dispose]: () => result.value.close?.() });
 }
 
 async function outcomeOf(token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> {
@@ -182,12 +184,11 @@ describe("an invalid token", () => {
       await createSigningKey("ES256", "a"),
       await createSigningKey("ES256", "b"),
     );
-    const by = await open({ issuer: twoKeyProvider.issuer });
+    using by = await open({ issuer: twoKeyProvider.issuer });
     expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
       kind: "invalid",
       reason: expect.stringContaining("several keys match"),
     });
-    by.close?.();
     twoKeyProvider.stop();
   });
 
@@ -249,9 +250,8 @@ describe("a verifier with the type at+jwt (RFC 9068)", () => {
     { typ: undefined, want: "invalid", verb: "rejects" },
     { typ: 5, want: "invalid", verb: "rejects" },
   ])("$verb the typ $typ in a token", async ({ typ, want }) => {
-    const by = await open({ type: "at+jwt" });
+    using by = await open({ type: "at+jwt" });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
-    by.close?.();
   });
 });
 
@@ -272,19 +272,17 @@ describe("scopes with enforceScopes", () => {
         claims: { scope: "orders:delete", roles: ["orders:read"] }, want: ["orders:read"] },
     ],
   )("$name", async ({ claims, want, scopeClaims }) => {
-    const by = await open({ enforceScopes: true, scopeClaims });
+    using by = await open({ enforceScopes: true, scopeClaims });
     expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
       kind: "principal",
       scopes: new Set(want),
     });
-    by.close?.();
   });
 });
 
 test("scope claims are ignored without enforceScopes", async () => {
-  const by = await open({ scopeClaims: ["roles"] });
+  using by = await open({ scopeClaims: ["roles"] });
   expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
-  by.close?.();
 });
 
 describe("openJwtVerifier", () => {
@@ -321,7 +319,7 @@ describe("openJwtVerifier", () => {
     writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
     const reported: unknown[] = [];
     const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
-    const by = await openWithLog(log, { keysFile: path });
+    using by = await openWithLog(log, { keysFile: path });
     const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
     expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
       { kind: "principal" },
@@ -334,14 +332,12 @@ describe("openJwtVerifier", () => {
       { kind: "principal" },
     ]);
     expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
-    by.close?.();
   });
 
   test("uses the configured algorithms instead of the defaults", async () => {
-    const by = await open({ algorithms: ["RS512"] });
+    using by = await open({ algorithms: ["RS512"] });
     const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
     const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
-    by.close?.();
     expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
   });
 
@@ -363,4 +359,38 @@ test("an expired token is accepted after the clock is set back", async () => {
   } finally {
     vi.useRealTimers();
   }
+});
+
+describe("audienceClaim", () => {
+  const client = { aud: undefined, client_id: testAudience };
+
+  test.each<[name: string, claims: TestClaims, reason?: string, audienceClaim?: string]>(
+    // oxfmt-ignore
+    [
+      ["accepts the claim in a token without aud", client],
+      ["accepts an array in the claim", { ...client, client_id: ["a", testAudience] }],
+      ["accepts an access token of Amazon Cognito", { ...client, token_use: "access" }],
+      ["accepts a valid aud, whatever the claim contains", { client_id: "other" }],
+      ["refuses an ID token of Amazon Cognito", { token_use: "id" }, '"token_use" must be "access"'],
+      ["refuses another aud, even if the claim is valid", { aud: "other", client_id: testAudience },
+        '"aud" contains no accepted audience'],
+      ["refuses an empty array in aud, even if the claim is valid", { aud: [], client_id: testAudience },
+        '"aud" contains no accepted audience'],
+      ["refuses a claim with another client", { ...client, client_id: "other" },
+        '"client_id" contains no accepted audience'],
+      ["refuses a token with neither aud nor the claim", { aud: undefined },
+        '"client_id" contains no accepted audience'],
+      ["refuses the inherited property constructor as the claim", client, '"constructor" contains no accepted audience',
+        "constructor"],
+    ],
+  )("%s", async (_name, claims, reason, audienceClaim = "client_id") => {
+    using by = await open({ audienceClaim });
+    const want = reason === undefined ? { kind: "principal" } : { kind: "invalid", reason };
+    expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject(want);
+  });
+
+  test("is off by default, so that a token without aud is rejected", async () => {
+    const reason = 'missing required "aud" claim';
+    expect(await outcomeOf(await provider.sign(client))).toEqual({ kind: "invalid", reason });
+  });
 });

@@ -1,9 +1,10 @@
-import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
+import { errors, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-
-import { verifyJwt } from "../../src/jwt/verify-jwt.ts";
+import type { IssuerKeys } from "../../src/jwt/issuer-keys.ts";
+import { createJwtVerifier } from "../../src/jwt/open-jwt-verifier.ts";
+import { type TrustedIssuer, verifyJwt } from "../../src/jwt/verify-jwt.ts";
 import type { ExpiringOutcome } from "../../src/outcome-cache.ts";
-import { trustedIssuer } from "./trusted-issuer.ts";
+import { digestOf } from "../../src/token-verifier.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
@@ -14,6 +15,29 @@ let publicKey: CryptoKey;
 beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
+
+/** Returns an issuer whose EdDSA tokens for the audience `orders` are accepted. */
+function trustedIssuer(keys: Pick<IssuerKeys, "find" | "current">): TrustedIssuer {
+  return {
+    issuer: "https://id.example",
+    audiences: ["orders"],
+    audienceClaim: undefined,
+    scopeClaims: undefined,
+    algorithms: ["EdDSA"],
+    requireAccessTokenType: false,
+    keys: {
+      find: keys.find,
+      get current() {
+        return keys.current;
+      },
+      fetchedAtMs: undefined,
+      retryAfterS: undefined,
+      problem: undefined,
+      reload: () => Promise.resolve(),
+      close: () => {},
+    },
+  };
+}
 
 async function verify(
   claims: JWTPayload,
@@ -57,4 +81,24 @@ describe("verifyJwt", () => {
   ])("the outcome for a token that $name is not cached", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
   });
+});
+
+test("an outcome is not cached if the key set changes meanwhile", async () => {
+  const [oldSet, newSet] = [{}, {}];
+  let current = oldSet;
+  const verifier = createJwtVerifier([
+    trustedIssuer({
+      find: () => {
+        if (current === newSet) throw new errors.JWKSNoMatchingKey();
+        current = newSet;
+        return publicKey;
+      },
+      get current() {
+        return current;
+      },
+    }),
+  ]);
+  const text = await new SignJWT(good).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+  const kind = async () => (await verifier.verify({ text, digest: digestOf(text) })).kind;
+  expect([await kind(), await kind()]).toEqual(["principal", "invalid"]);
 });

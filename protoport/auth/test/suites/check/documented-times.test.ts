@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-
 import { tokenLimitChars } from "../../../src/bearer-token.ts";
 import { providerResponseLimitBytes } from "../../../src/fetch-text.ts";
 import {

@@ -1,7 +1,6 @@
 import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-
 import { withProblems, parsed } from "../../../../src/inputs/text-file.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
 import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";

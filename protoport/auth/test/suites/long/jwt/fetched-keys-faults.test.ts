@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../../../../src/inputs/reload-record.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import type { IdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
+import { type IdentityProvider, within } from "../../../../../testing/src/index.ts";
 import {
   byDemand,
   hourMs,
