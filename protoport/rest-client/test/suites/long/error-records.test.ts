@@ -8,7 +8,6 @@ import { ask, asError } from "../../../../testing/src/gateway/ask-rest.ts";
 
 // Tests error bodies in the formats that many servers use.
 
-/** Reads a record in a custom format. */
 const readErrorBody: NonNullable<RestTransportOptions["readErrorBody"]> = (body, httpStatus) =>
   typeof body === "object" && body !== null && "fault" in body
     ? new ConnectError(`${JSON.stringify(body["fault"])} ${httpStatus}`, Code.DataLoss)
@@ -116,23 +115,15 @@ describe("an error response", () => {
     expect(error.findDetails(NestedSchema)).toMatchObject(Array.isArray(details) ? [{ text: "t" }] : []);
   });
 
-  test.each([
-    [400, Code.InvalidArgument],
-    [401, Code.Unauthenticated],
-    [403, Code.PermissionDenied],
-    [404, Code.NotFound],
-    [405, Code.Unimplemented],
-    [409, Code.Aborted],
-    [418, Code.FailedPrecondition],
-    [429, Code.ResourceExhausted],
-    [499, Code.Canceled],
-    [500, Code.Unknown],
-    [501, Code.Unimplemented],
-    [502, Code.Unavailable],
-    [503, Code.Unavailable],
-    [504, Code.DeadlineExceeded],
-    [599, Code.Internal],
-  ] as const)("without a body, HTTP status %i becomes code %i in the error", async (status, code) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      [400, Code.InvalidArgument], [401, Code.Unauthenticated], [403, Code.PermissionDenied], [404, Code.NotFound],
+      [405, Code.Unimplemented], [409, Code.Aborted], [418, Code.FailedPrecondition], [429, Code.ResourceExhausted],
+      [499, Code.Canceled], [500, Code.Unknown], [501, Code.Unimplemented], [502, Code.Unavailable],
+      [503, Code.Unavailable], [504, Code.DeadlineExceeded], [599, Code.Internal],
+    ] as const,
+  )("without a body, HTTP status %i becomes code %i in the error", async (status, code) => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 

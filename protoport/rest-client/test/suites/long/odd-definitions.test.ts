@@ -63,11 +63,8 @@ function defineRpcs(
   return registry.getService("odd.Odd")?.methods ?? [];
 }
 
-function ruleOf(get: string) {
-  return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "" };
-}
+const ruleOf = (get: string) => ({ pattern: { case: "get" as const, value: get }, body: "", responseBody: "" });
 
-/** Returns a message's request target, or the error. */
 function targetOf(method: DescMethod | undefined, values: object, write: { useProtoFieldName?: boolean } = {}): string {
   if (method === undefined) throw new Error("the RPC is missing");
   const message = Object.assign(create(method.input), values);

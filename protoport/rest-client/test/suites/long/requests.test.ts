@@ -15,7 +15,6 @@ import { respondWith, startRestServer } from "../../../../testing/src/gateway/re
 
 type Sink = MessageInitShape<typeof SinkSchema>;
 
-/** Calls an RPC on a server that responds with `{}`. Returns the requests, and the error. */
 async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
   await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });
@@ -29,12 +28,12 @@ async function requestOf(method: DescMethodUnary, input: Message, path = "", jso
 const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
   KitchenSink.method;
 
-/** A message, and its request or the reason why it cannot be sent. */
 type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: string];
 
 // oxfmt-ignore
 const requests: readonly Row[] = [
   ["a path variable", types, { fInt64: 9_007_199_254_740_993n }, "GET /v1/int64/9007199254740993"],
+  ["a double in the path", types, { fDouble: -29e4 }, "GET /v1/double/-290000"],
   ["an explicit zero in the path", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
   ["several matching bindings", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
   ["bytes as base64url", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
@@ -174,6 +173,16 @@ describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
   );
 });
 
+test.each(["/", "//", "/api/", "/api//"])(
+  "a base URL that ends with the path %s precedes the path once",
+  async (path) => {
+    const { sent } = await requestOf(root, create(SinkSchema), path);
+    const { sent: others } = await requestOf(remove, create(SinkSchema, { fInt64: 5n }), path);
+    const prefix = path.replace(/\/+$/, "");
+    expect([sent, others]).toEqual([[`GET ${prefix}/`], [`DELETE ${prefix}/v1/sinks/5`]]);
+  },
+);
+
 test("a body is written with the transport's jsonOptions", async () => {
   const { sent } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
     useProtoFieldName: true,
@@ -262,15 +271,12 @@ test.each(
   expect(server.seen[0]?.header[name]).not.toBe("7");
 });
 
-test.each([
-  "ftp://host",
-  "http://user@host",
-  "http://:secret@host",
-  "http://host/?a=b",
-  "http://host/?",
-  "http://host/api/#",
-  "http://host/#a",
-  "nothing",
-])('the base URL "%s" is refused', (baseUrl) => {
+test.each(
+  // oxfmt-ignore
+  [
+    "ftp://host", "http://user@host", "http://:secret@host", "http://host/?a=b", "http://host/?", "http://host/api/#",
+    "http://host/#a", "nothing",
+  ],
+)('the base URL "%s" is refused', (baseUrl) => {
   expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
 });

@@ -20,13 +20,8 @@ import {
   UpdateShelfRequestSchema,
 } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import {
-  kitchenSinkRegistry,
-  startKitchenSink,
-  type TestGateway,
-} from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { kitchenSinkRegistry, numRunsOf, startKitchenSink, type TestGateway } from "../../../../testing/src/index.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
-import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
 // The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.
 

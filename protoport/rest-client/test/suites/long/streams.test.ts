@@ -13,14 +13,14 @@ import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { collect } from "../../../../testing/src/collect.ts";
-import { within } from "../../../../testing/src/deadline.ts";
+import { type Address, collect, startGreenhouse, within } from "../../../../testing/src/index.ts";
 import { startCatalog } from "../../../../testing/src/gateway/catalog.ts";
 import { startFiles } from "../../../../testing/src/gateway/files.ts";
-import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
-/** Reads a book stream, and returns the titles, and the error at the end. */
+const clientOf = <Service extends DescService>(service: Service, { address }: { readonly address: Address }) =>
+  createClient(service, createRestTransport({ baseUrl: `http://127.0.0.1:${address.port}` }));
+
 async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {
   await using server = await startRestServer(answer);
   return await within(titlesOf(server.baseUrl), "the end of the stream");
@@ -148,7 +148,7 @@ describe("a server stream", () => {
   test("is read from this project's gateway", async () => {
     await using gateway = await startCatalog();
     const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
-    const client = createClient(Catalog, createRestTransport({ baseUrl }));
+    const client = clientOf(Catalog, gateway);
     for (const title of ["x", "y"]) await client.createBook({ parent: "shelves/1", bookId: title, book: { title } });
     expect(await titlesOf(baseUrl)).toEqual(["x", "y"]);
     const page = await client.listBooks({ parent: "shelves/1", pageSize: 1 });
@@ -197,9 +197,7 @@ async function* each<Value>(...values: readonly Value[]): AsyncGenerator<Value> 
   yield* values;
 }
 
-function file(text: string, contentType = "") {
-  return { contentType, data: Buffer.from(text) };
-}
+const file = (text: string, contentType = "") => ({ contentType, data: Buffer.from(text) });
 
 describe("a client stream", () => {
   test("is sent with all its messages, and its response is returned", async () => {
@@ -216,10 +214,7 @@ describe("a client stream", () => {
       },
       { rest: { rules } },
     );
-    const client = createClient(
-      greenhouse,
-      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
-    );
+    const client = clientOf(greenhouse, served);
     const answer = await client.recordReadings(
       each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 }),
     );
@@ -228,8 +223,7 @@ describe("a client stream", () => {
     for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 }))) {
       watts.push(heatWatts);
     }
-    expect(watts).toEqual([1, 0, 3]);
-    expect(await collect(client.controlClimate(each()))).toEqual([]);
+    expect([watts, await collect(client.controlClimate(each()))]).toEqual([[1, 0, 3], []]);
   });
 
   test.each([
@@ -252,10 +246,7 @@ describe("a client stream", () => {
       },
       { rest: { rules } },
     );
-    const client = createClient(
-      greenhouse,
-      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
-    );
+    const client = clientOf(greenhouse, served);
     const call = client.recordReadings(each(...readings));
     await expect(within(call, "the refusal")).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: want });
     expect(isComplete).toBe(false);
@@ -263,10 +254,7 @@ describe("a client stream", () => {
 
   test("is refused if a later message sets a field of the query", async () => {
     await using served = await startGreenhouse({}, { rest: { rules } });
-    const client = createClient(
-      greenhouse,
-      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
-    );
+    const client = clientOf(greenhouse, served);
     const call = collect(client.controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
     await expect(within(call, "the refusal")).rejects.toMatchObject({
       code: Code.InvalidArgument,
@@ -300,10 +288,7 @@ describe("a client stream", () => {
         for await (const { contentType, data } of pieces) yield { contentType, data };
       },
     });
-    const client = createClient(
-      FileService,
-      createRestTransport({ baseUrl: `http://127.0.0.1:${files.address.port}` }),
-    );
+    const client = clientOf(FileService, files);
     const answer = await client.upload(each({ name: "a b", file: file("12", "text/y") }, { file: file("345") }));
     expect(answer).toMatchObject({ name: "a b", contentType: "text/y", length: 5n });
     const down = await collect(client.download({ name: "n" }));
@@ -336,7 +321,7 @@ test("a call fails with the error that the client's message stream throws", asyn
       for await (const { data } of pieces) yield { data };
     },
   });
-  const client = createClient(FileService, createRestTransport({ baseUrl: `http://127.0.0.1:${files.address.port}` }));
+  const client = clientOf(FileService, files);
   const answered = Promise.withResolvers<unknown>();
   async function* halves() {
     yield file("x");

@@ -3,9 +3,8 @@ import { gzipSync } from "node:zlib";
 import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { projectFolder, startKitchenSink, type TestGateway } from "../../../../testing/src/index.ts";
 import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 // Tests the transport without node, and without code generation at run time.
 

@@ -1,17 +1,17 @@
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Reading } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type GatewayOptions } from "../../../../gateway/src/index.ts";
-import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../../../testing/src/http/exchange.ts";
-import { exchangeFetch, type Upload } from "../../../../testing/src/http/fetch.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../../../testing/src/gateway/rest-upload.ts";
-import { exchange } from "../../../../testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../../../testing/src/gateway/rest-ways.ts";
+import type { Reading } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions } from "../../../../src/index.ts";
+import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeFetch, type Upload } from "../../../../../testing/src/http/fetch.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
+import { exchange } from "../../../../../testing/src/gateway/wire-format.ts";
+import { onFirstWay, restWays } from "../../../../../testing/src/gateway/rest-ways.ts";
 
 // Client streams over REST send JSON lines in a request's body.
 
@@ -30,14 +30,12 @@ const ndjson: Field = ["content-type", "application/x-ndjson"];
 
 const unchanged = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
 
-/** A handler that counts the messages that it receives. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const _ of readings) count += 1;
   return { count };
 }
 
-/** A handler that records the messages it receives. */
 function recorder() {
   const received: string[] = [];
   const record = async (readings: AsyncIterable<Reading>): Promise<{ count: number }> => {
@@ -104,8 +102,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
     upload.end();
-    expect((await upload.readResponse()).httpStatus).toBe(200);
-    expect(received).toEqual(want);
+    expect([(await upload.readResponse()).httpStatus, received]).toEqual([200, want]);
   });
 
   test("ignores an invalid query if the handler reads no message", async () => {
@@ -123,8 +120,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   )("sets the fields in the URL $path only in its first message", async ({ path, body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
-    expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
-    expect(received).toEqual(want);
+    expect([(await post(greenhouse, path, body)).httpStatus, received]).toEqual([200, want]);
   });
 
   test.each(
@@ -252,8 +248,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse, "/readings", header);
     for (const octet of encoded) upload.write(Buffer.of(octet));
     upload.end();
-    expect((await upload.readResponse()).body.toString()).toBe('{"count":2}');
-    expect(received).toEqual(["a:0", "b:0"]);
+    expect([(await upload.readResponse()).body.toString(), received]).toEqual(['{"count":2}', ["a:0", "b:0"]]);
     for (const bad of [encoded.subarray(0, -1), Buffer.concat([encoded, Buffer.from("more")]), Buffer.from("no")]) {
       const response = await post(greenhouse, "/readings", bad, header);
       expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
