@@ -5,7 +5,7 @@ import { run } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
-import { overFetch } from "./over-fetch.ts";
+import { overFetch } from "../../../../../testing/src/transcoding/over-fetch.ts";
 
 type ChangeRequest = (request: CaseRequest) => CaseRequest;
 type ChangeResponse = (response: HttpResponse) => HttpResponse;
@@ -25,7 +25,6 @@ function withResponseBody(text: (text: string) => string): ChangeResponse {
   return (response) => ({ ...response, body: Buffer.from(text(response.body.toString())) });
 }
 
-/** Changes the echoed message. */
 function withEchoedMessage(change: (message: string) => string): ChangeResponse {
   return withResponseBody((text) => {
     const echo: { rpc: string; message: string } = JSON.parse(text);
@@ -42,10 +41,8 @@ const withStatus =
   (status: number): ChangeResponse =>
   (response) => ({ ...response, status });
 
-/** A wrong server behaviour, and the case that detects it. */
 type Wrong<Change> = readonly (readonly [name: string, detectedBy: string, change: Change])[];
 
-/** Changes to a request before the server handles it. */
 const wrongRequests: Wrong<ChangeRequest> = [
   ["swapped variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
   ["escapes that are decoded twice", "path.string.percent-escape", to((t) => t.replace("%25", "%"))],
@@ -63,7 +60,6 @@ const wrongRequests: Wrong<ChangeRequest> = [
   ["text after the JSON that is ignored", "body.syntax.trailing-text", withBody((b) => b.replace(" x", ""))],
 ];
 
-/** Changes to a response. */
 // oxfmt-ignore
 const wrongResponses: Wrong<ChangeResponse> = [
   ["an int64 converted to a double", "path.int64.above-2-53", withEchoedMessage((m) => m.replace("993", "992"))],

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHttp1Exchange } from "../../../../../conformance/runner/index.ts";
 import {
   corpusGroups,
   describeRequest,
   expectResponse,
   toRequest,
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
-import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { createTestGateway, listenForTests, openHttp2 } from "../../../../../testing/src/index.ts";
 import { failures } from "../../../../../testing/src/transcoding/failures.ts";
+import { fetchCases, overFetch } from "../../../../../testing/src/transcoding/over-fetch.ts";
 import { createEchoOptions, createSinkOptions } from "./echo-handlers.ts";
 import { libraries, type Library } from "./libraries.ts";
 
@@ -68,11 +65,10 @@ describe.each(["ts-proto", "ts-proto with messages", "proto-loader"] as const)(
     });
     afterAll(() => library[Symbol.dispose]());
 
-    test("pass all transcoding cases except the listed ones", async () => {
+    test("pass all transcoding cases over Fetch except the listed ones", async () => {
       const options = await createEchoOptions(library);
-      await using server = await listenForTests(createTestGateway({ ...options, onFault: () => {} }));
-      const exchange = createHttp1Exchange(new URL(`http://127.0.0.1:${server.address.port}`));
-      const failed = await failures(allCases, exchange);
+      const { fetch } = createTestGateway({ ...options, onFault: () => {} });
+      const failed = await failures(fetchCases, overFetch(fetch));
       const isListed = (line: string): boolean => Object.keys(expected.cases).some((id) => line.startsWith(`${id}: `));
       expect(failed.filter((line) => !isListed(line))).toEqual([]);
       expect(failed).toHaveLength(Object.keys(expected.cases).length);
