@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { assignedConstantsIn, moduleVariablesIn } from "../../../testing/src/module-state.ts";
 import { protoportTree } from "../../support/source-files.ts";
 
-/** Module variables, by file. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
   "gateway/engine/http-server.ts": ["dateSecond", "date"],

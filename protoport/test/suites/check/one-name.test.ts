@@ -136,13 +136,9 @@ function flagsOf(path: string): readonly string[] {
   return ends.flatMap((end) => [end, end.map(toSingular)]).flatMap((end) => [end.join("-"), `no-${end.join("-")}`]);
 }
 
-function toKebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
+const toKebab = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-function toSingular(name: string): string {
-  return name.replace(/s$/, "").replace(/^tl$/, "tls");
-}
+const toSingular = (name: string): string => name.replace(/s$/, "").replace(/^tl$/, "tls");
 
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 

@@ -41,9 +41,7 @@ function codesOfIdentifier(line: string): readonly Documented[] {
 }
 
 /** Returns the identifiers in a text. */
-export function codesIn(text: string): readonly string[] {
-  return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
-}
+export const codesIn = (text: string): readonly string[] => [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
 
 // Matches an error's text in the source: a literal in the message's position, after an optional identifier.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";

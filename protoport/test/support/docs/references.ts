@@ -66,9 +66,7 @@ function toPattern(title: string): readonly RegExp[] {
   return [new RegExp(`^${parts.map(escaped).join(".+")}$`)];
 }
 
-function escaped(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
-}
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
 /** The patterns for each source that was read. */
 const patterns = new Map<string, readonly RegExp[]>();

@@ -22,7 +22,6 @@ function blockOf(language: string): string {
   return blocks[0]?.text ?? "";
 }
 
-/** Compiles a definition with buf and returns its service. */
 function compileService(definition: string): DescService {
   using folder = createTempFolder();
   mkdirSync(folder.file("shop"));

@@ -37,10 +37,6 @@ function ownCell(about: string): string {
   return row.own;
 }
 
-test("protoport/docs/how-to/migration.md compares gateways in two tables", () => {
-  expect(tables.map((rows) => rows.length > 5)).toEqual([true, true]);
-});
-
 /** Returns the `f_string` that an echoing handler got, as the page writes it. */
 function echoed({ body }: HttpResponse): string {
   const record: unknown = JSON.parse(body.toString());
@@ -56,12 +52,10 @@ const deletions = ["010", "null", "7;x=1", "7/"].map((path) => ({
   request: `DELETE /orders/${path}`,
 }));
 
-/** A request that the table lists. */
 interface Sent {
   readonly about: string;
   readonly request: string;
   readonly body?: string;
-  /** Returns the expected cell for the response. */
   readonly cell: (response: HttpResponse) => string;
 }
 

@@ -1,3 +1,0 @@
-import { checkPromises } from "../../../support/docs/check-promises.ts";
-
-checkPromises("protoport/SECURITY.md", "the gateway promises");
