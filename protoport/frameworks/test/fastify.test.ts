@@ -14,7 +14,6 @@ type Route = Parameters<FastifyLike["route"]>[0];
 /** An application with a prefix, whose only other route is for OPTIONS requests to one URL. */
 interface TestApplication extends FastifyLike {
   readonly registered: Route[];
-  /** The messages in the log. */
   readonly logged: string[];
 }
 

@@ -6,9 +6,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
-import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { exchangeHttp1, startOnLoopback, statelessRequest, toolNameOf } from "../../testing/src/index.ts";
 import { enhancersOf, type NestApplication } from "../src/nest-enhancers.ts";
 import { createGuardChecks } from "../src/nest-guards.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../src/nestjs.ts";
@@ -161,7 +159,6 @@ type Mounted = { readonly gateway: ConnectGateway; readonly server: Server };
 interface ApplicationParts {
   readonly canActivate?: () => boolean;
   readonly handler?: RpcHandler;
-  /** Nest's global pipes. */
   readonly pipes?: readonly object[];
 }
 

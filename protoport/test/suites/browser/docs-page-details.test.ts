@@ -101,14 +101,12 @@ beforeEach(async () => {
 
 afterEach(() => page.close());
 
-/** Opens a view of the description, some of whose members are replaced. */
 async function open(view: string, changes: object = {}): Promise<void> {
   await page.route("**/openapi.json", (route) => route.fulfill({ json: { ...description, ...changes } }));
   await page.goto(`${baseUrl}/docs#/${view}`);
   await page.locator("#view h1").waitFor();
 }
 
-/** Sends a form, to which the server responds with a status, type and body. */
 async function sendFor(operation: string, status: number, type: string, body: string): Promise<void> {
   await open(`operations/${operation}`);
   await page.route("**/v1/**", (route) => route.fulfill({ status, headers: { "content-type": type }, body }));
@@ -219,8 +217,7 @@ test("a schema's view shows the type and the marks of each field", async () => {
   expect(await ofField("map")).toEqual(["map of Shelf", "read-only"]);
   expect(await ofField("list")).toEqual(["array of Shelf", "write-only"]);
   expect(await ofField("time")).toEqual(["string, date-time", "deprecated"]);
-  expect(await ofField("constant")).toEqual(['"A" or "B"']);
-  expect(await ofField("json")).toEqual(["any JSON"]);
+  expect([await ofField("constant"), await ofField("json")]).toEqual([['"A" or "B"'], ["any JSON"]]);
 });
 
 describe("the sidebar", () => {
@@ -268,14 +265,6 @@ describe("an operation's reference", () => {
     await page.locator("#list a", { hasText: "POST" }).click();
     await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
     expect(await opened()).toEqual([true, true]);
-  });
-
-  test("collapses more than eight parameters", async () => {
-    await open("operations/list");
-    await page.locator(".reference", { hasText: "All 9 parameters" }).waitFor();
-    await page.locator("#list a", { hasText: "POST" }).click();
-    await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
-    expect(await page.locator(".reference").innerText()).not.toContain("6 parameters");
   });
 
   test("omits write-only fields from response examples, and read-only from request examples", async () => {

@@ -66,7 +66,6 @@ beforeEach(async () => {
 
 afterEach(() => page.close());
 
-/** Opens a view of a description. */
 async function open(view: string, members: object): Promise<void> {
   const description = { openapi: "3.1.0", info: { title: "Shelves", version: "1" }, paths: {}, components, ...members };
   await page.route("**/openapi.json", (route) => route.fulfill({ json: description }));
@@ -74,7 +73,6 @@ async function open(view: string, members: object): Promise<void> {
   await page.locator("#view h1").waitFor();
 }
 
-/** Opens an operation of a path. */
 async function openOperation(operation: object, members: object = {}, path = "/v1/shelves"): Promise<void> {
   const paths = { [path]: { post: { operationId: "build", responses: ok, ...operation } } };
   await open("operations/build", { paths, ...members });
@@ -92,7 +90,6 @@ async function send(): Promise<void> {
   await page.getByRole("button", { name: "Send POST", disabled: false }).waitFor();
 }
 
-/** Sends a request, to which the server responds with a type and body. */
 async function sendFor(type: string, body: string | Buffer, status = 200): Promise<void> {
   await page.route("**/v1/**", (route) => route.fulfill({ status, headers: { "content-type": type }, body }));
   await send();
@@ -311,20 +308,12 @@ describe("a response", () => {
     expect(await page.locator(".outcome").innerText()).toMatch(/^incomplete\s*The connection was lost/);
   });
 
-  test("includes a stream's last line without a line feed", async () => {
-    await openOperation({});
-    await sendFor("application/x-ndjson", '{"id":"1"}\n{"id":"2"}');
-    expect(await page.locator(".outcome span").nth(1).innerText()).toBe("2 messages");
-    expect(await page.locator(".message").allTextContents()).toEqual(['{"id":"1"}\n', '{"id":"2"}\n']);
-  });
-
   test("has highlighted keys, strings and numbers with their escapes", async () => {
     await openOperation({});
     const text = String.raw`{"a\"b\\":"c:d,{e}","f":-1.50e400,"g":[true,null]}`;
     await sendFor("application/problem+json; charset=utf-8", text);
     const parts = (kind: string): Promise<string[]> => page.locator(`.details .json-${kind}`).allTextContents();
-    expect(await parts("key")).toEqual([String.raw`"a\"b\\"`, '"f"', '"g"']);
-    expect(await parts("string")).toEqual(['"c:d,{e}"']);
+    expect([await parts("key"), await parts("string")]).toEqual([[String.raw`"a\"b\\"`, '"f"', '"g"'], ['"c:d,{e}"']]);
     expect(await parts("number")).toEqual(["-1.50e400", "true", "null"]);
     // oxfmt-ignore
     const shown = [
@@ -378,10 +367,8 @@ describe("the search", () => {
       await page.getByLabel("Search").fill(words);
       return (await page.locator("#list li:visible .path").allInnerTexts()).map((text) => text.trim());
     };
-    expect(await found("red")).toEqual(["/a", "/b"]);
-    expect(await found("OAK red")).toEqual(["/a"]);
-    expect(await found("trees/get")).toEqual(["/b"]);
-    expect(await found("wood get")).toEqual(["/a"]);
+    expect([await found("red"), await found("OAK red")]).toEqual([["/a", "/b"], ["/a"]]);
+    expect([await found("trees/get"), await found("wood get")]).toEqual([["/b"], ["/a"]]);
     await page.getByText("1 found").waitFor();
     expect(await found("none")).toEqual([]);
     await page.getByText("0 found").waitFor();

@@ -3,8 +3,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { globSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { projectFolder, startOnLoopback } from "@protoport/testing";
 
 /** A site with a separate origin, whose pages import this project's modules and packages. */
 export type ModuleServer = { readonly origin: string; [Symbol.asyncDispose](): Promise<void> };

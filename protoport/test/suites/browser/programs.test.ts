@@ -15,7 +15,6 @@ import { openBrowser } from "./open-browser.ts";
 
 // Runs the programs that the page shows. Each must send the same request as the form.
 
-/** A language, with the file and command that run its programs. */
 const languages: readonly { readonly name: string; readonly file: string; readonly command: readonly string[] }[] = [
   { name: "curl", file: "program.sh", command: ["sh"] },
   { name: "fetch", file: "program.mjs", command: [process.execPath] },
@@ -67,7 +66,6 @@ afterAll(async () => {
   await gateway.close();
 });
 
-/** Runs the shown program in a folder with the file `leaf.txt`. */
 async function runProgram({ name, file, command }: (typeof languages)[number]): Promise<string> {
   using folder = createTempFolder();
   writeFileSync(folder.file("leaf.txt"), text);

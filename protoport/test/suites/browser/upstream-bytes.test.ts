@@ -68,7 +68,6 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** Opens /docs, and keeps a token as the page does. */
 async function openDocs(): Promise<Page> {
   const page = await browser.newPage();
   await page.goto(`${baseUrl}/docs`);

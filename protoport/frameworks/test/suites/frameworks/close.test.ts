@@ -7,9 +7,7 @@ import { connect as connectTls } from "node:tls";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { createCertificate } from "../../../../testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createCertificate, createTempFolder, within } from "../../../../testing/src/index.ts";
 import { expressConnectMiddleware, type ExpressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
@@ -43,7 +41,6 @@ const handlers: Readonly<Record<string, Implementation["watchReadings"]>> = {
   "never sends a second message": watchReadings,
 };
 
-/** An application that listens. */
 type Application = { readonly port: number; close(this: void): Promise<unknown> };
 
 interface Framework {
@@ -93,7 +90,6 @@ function portOf(server: Pick<Server, "address">): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** Connects to a port, or to the path of a Unix socket. */
 function connectTo(place: number | string): Socket {
   return typeof place === "number" ? connectTcp(place, "127.0.0.1") : connectTcp(place);
 }

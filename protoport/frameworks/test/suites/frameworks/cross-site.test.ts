@@ -16,7 +16,6 @@ const options = { ...unlisted, cors: { origins: [shop] } };
 
 interface Site {
   readonly name: string;
-  /** Starts the application, and returns its URL. */
   readonly start: () => Promise<string>;
 }
 

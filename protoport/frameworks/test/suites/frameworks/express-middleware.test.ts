@@ -11,7 +11,6 @@ import { type Application, type Ask, middlewares, noteOf, origin, surround } fro
 
 type Express = { (): Application; Router(): Application };
 
-/** The ways to mount the gateway, with their path prefixes. */
 const ways: Readonly<
   Record<
     string,
@@ -60,7 +59,6 @@ const createGateway: CreateGateway = (options) =>
     ...options,
   });
 
-/** Starts the application, and checks calls below each prefix. */
 async function start(app: Application, prefixes: readonly string[]): Promise<Ask> {
   const server = await startOnLoopback(createServer(app));
   onTestFinished(() => server[Symbol.asyncDispose]());

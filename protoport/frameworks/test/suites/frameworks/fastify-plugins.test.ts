@@ -9,7 +9,6 @@ import { type Application, type Injected, noteOf, plugins, reading } from "./usu
 
 // Common Fastify plugins, registered before and after the gateway, which is mounted in several ways.
 
-/** The ways to mount the gateway, with their path prefixes. */
 const ways: Readonly<
   Record<string, { prefixes: readonly string[]; mount: (app: Application, gateway: object) => void }>
 > = {
@@ -32,7 +31,6 @@ const ways: Readonly<
   },
 };
 
-/** Checks calls below each prefix, and returns the last URL and its response. */
 async function checkCalls(app: Application, prefixes: readonly string[]): Promise<[string, Injected]> {
   let url = "";
   let response: Injected | undefined;

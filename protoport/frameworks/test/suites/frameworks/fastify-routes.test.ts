@@ -125,8 +125,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     if (when === "after") app.register(async (child: Application) => child.get("/*", page));
     expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
     expect(await bodyOf(app, pathOf("GetReading"), "POST")).toBe("{}");
-    expect(await bodyOf(app, "/v1/palm/more")).toBe("a page");
-    expect(await bodyOf(app, "/")).toBe("a page");
+    expect([await bodyOf(app, "/v1/palm/more"), await bodyOf(app, "/")]).toEqual(["a page", "a page"]);
   });
 
   test("the application can serve other HTTP methods on a gateway path", async () => {
@@ -134,8 +133,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     app.register(fastifyConnectPlugin, greenhouse({ waterBed: ({ bed }) => ({ bed }) }));
     app.register(async (child: Application) => child.get("/beds/:bed", page));
     expect(await bodyOf(app, "/beds/7:water", "POST")).toBe('{"bed":"7"}');
-    expect(await bodyOf(app, "/beds/7:water")).toBe("a page");
-    expect(await bodyOf(app, "/beds/7", "PUT")).toBe("404");
+    expect([await bodyOf(app, "/beds/7:water"), await bodyOf(app, "/beds/7", "PUT")]).toEqual(["a page", "404"]);
   });
 
   test("two RPCs with the same path are distinguished by HTTP method", async () => {
@@ -268,8 +266,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     ];
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, prefix: "/api" });
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, requestPathPrefix: "/other" });
-    expect(await bodyOf(app, "/api/page")).toBe("an endpoint");
-    expect(await bodyOf(app, "/other/page")).toBe("an endpoint");
+    expect([await bodyOf(app, "/api/page"), await bodyOf(app, "/other/page")]).toEqual(["an endpoint", "an endpoint"]);
     expect(await bodyOf(app, "/.well-known/page")).toBe("an endpoint");
     const lines = String(stream.read()).trim().split("\n");
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([

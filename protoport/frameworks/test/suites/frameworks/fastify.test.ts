@@ -1,13 +1,11 @@
-import { once } from "node:events";
 import type { Server } from "node:net";
 import { PassThrough } from "node:stream";
 import { createClient, createContextKey, createContextValues } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
-import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
-import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { readOutcome, rpcRequest, wireFormats } from "../../../../testing/src/index.ts";
 import { type FastifyLike, fastifyConnectPlugin, type FastifyRequestLike } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 
@@ -217,42 +215,6 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     await expect(app.close().catch(() => "rejected")).resolves.toBeOneOf([undefined, "rejected"]);
   });
 
-  test("`close` waits for calls until its timeout, then aborts them", async () => {
-    const app = create();
-    const aborted: unknown[] = [];
-    const { promise: quick, resolve: finishQuick } = Promise.withResolvers<void>();
-    app.register(fastifyConnectPlugin, {
-      closeTimeoutMs: 200,
-      ...greenhouse({
-        async getReading() {
-          await quick;
-          return { sensor: "completed" };
-        },
-        async *watchReadings(_request, { signal }) {
-          yield { sensor: "first" };
-          await once(signal, "abort");
-          aborted.push(signal.reason);
-          throw signal.reason;
-        },
-      }),
-    });
-    const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
-    // An agent's connections would stay open after their last response.
-    const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });
-    const client = createClient(GreenhouseService, transport);
-    const stream = client.watchReadings({ sensor: "palm" })[Symbol.asyncIterator]();
-    expect(await stream.next()).toMatchObject({ value: { sensor: "first" } });
-    const unary = client.getReading({ sensor: "palm" });
-    await once(app.server, "request");
-    const closed = app.close();
-    finishQuick();
-    expect(await unary).toMatchObject({ sensor: "completed" });
-    expect(aborted).toEqual([]);
-    await expect(stream.next()).rejects.toThrow("[unavailable] the server is shutting down");
-    await closed;
-    expect(aborted).toHaveLength(1);
-  });
-
   test("gRPC is served over HTTP/2", async () => {
     const app = create({ http2: true });
     app.register(fastifyConnectPlugin, { routes });
@@ -264,10 +226,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   });
 });
 
-/** Returns a stream that collects what is written. */
-function to(lines: string[]): PassThrough {
-  return new PassThrough().on("data", (line) => void lines.push(String(line)));
-}
+const to = (lines: string[]): PassThrough => new PassThrough().on("data", (line) => void lines.push(String(line)));
 
 function countFaults(lines: readonly unknown[]): number {
   return lines.filter((line) => String(line).includes("disk on fire")).length;

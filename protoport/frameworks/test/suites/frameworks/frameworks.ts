@@ -20,9 +20,7 @@ export function pluginsOfFastify(version: string): (name: string) => unknown {
 }
 
 /** Returns a folder's `require`. The types are checked in `oldest/types.ts` and in protoport/examples/frameworks. */
-export function requireFrom(folder: string): NodeJS.Require {
-  return createRequire(join(folder, "package.json"));
-}
+export const requireFrom = (folder: string): NodeJS.Require => createRequire(join(folder, "package.json"));
 
 /** Registers a greenhouse with some of its RPCs. */
 export function greenhouse(implementation: Partial<ServiceImpl<typeof GreenhouseService>>): {

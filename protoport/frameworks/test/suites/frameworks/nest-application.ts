@@ -28,7 +28,6 @@ export interface Application {
 
 type Decorator = (target: object, key?: string, detail?: unknown) => void;
 
-/** The Nest decorators that tests use. */
 interface Decorators {
   Module(metadata: object): Decorator;
   Controller(): Decorator;

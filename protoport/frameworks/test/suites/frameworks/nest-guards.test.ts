@@ -1,4 +1,4 @@
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -22,7 +22,6 @@ beforeEach(() => {
   handled = 0;
 });
 
-/** What the guards use from Nest's `ExecutionContext`. */
 interface Context {
   switchToHttp(): { getRequest(): { headers: Record<string, string> }; getResponse(): object };
   getClass(): { readonly name: string };
@@ -57,7 +56,6 @@ class PageFilter {
   }
 }
 
-/** What an application declares, in addition to the gateway. */
 interface Declared {
   readonly provider?: typeof Greenhouse;
   readonly providers?: readonly object[];
@@ -140,7 +138,6 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     return await listen(app);
   }
 
-  /** Starts an application with a guard for all RPCs of the provider. */
   function startWith(...guards: readonly object[]): Promise<string> {
     const provider = createProvider();
     nest.UseGuards(...guards)(provider);
@@ -154,8 +151,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
       expect(await call(url, path, { "x-role": "gardener" })).toEqual([200]);
       expect(await call(url, path, { "x-role": "visitor", "x-async": "1" })).toEqual([403, "Forbidden resource"]);
     }
-    expect(handled).toBe(2);
-    expect(new Set(seen)).toEqual(new Set([expect.stringMatching(/^\w+\.getReading$/)]));
+    expect([handled, new Set(seen)]).toEqual([2, new Set([expect.stringMatching(/^\w+\.getReading$/)])]);
   });
 
   test("runs for streams over HTTP", async () => {
@@ -176,8 +172,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   test("does not run after another guard refuses the call", async () => {
     class Never extends RoleGuard {}
     const url = await startWith({ canActivate: () => false }, Never);
-    expect(await call(url, getReading)).toEqual([403, "Forbidden resource"]);
-    expect([seen, handled]).toEqual([[], 0]);
+    expect([await call(url, getReading), seen, handled]).toEqual([[403, "Forbidden resource"], [], 0]);
   });
 
   test.each([
@@ -190,8 +185,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
       throw new (exceptions[name] ?? Error)("no token");
     };
     const url = await startWith({ canActivate });
-    expect(await call(url, getReading)).toEqual([httpStatus, message]);
-    expect(handled).toBe(0);
+    expect([await call(url, getReading), handled]).toEqual([[httpStatus, message], 0]);
   });
 
   test("can read the handler's and the class's metadata", async () => {
@@ -220,28 +214,13 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
       }
     }
     nest.Inject(Sensors)(SensorGuard, undefined, 0);
-    expect(await call(await startWith(SensorGuard), getReading)).toEqual([200]);
-    expect(seen).toEqual(["21"]);
-  });
-
-  test("runs after the option admit", async () => {
-    const provider = createProvider();
-    nest.UseGuards(RoleGuard)(provider);
-    const admit = ({ header }: { header: { get(name: string): string | null } }): void => {
-      seen.push("admit");
-      if (header.get("x-role") === "thief") throw new ConnectError("go away", Code.Unauthenticated);
-    };
-    const url = await listen(await version.create({ admit }, provider));
-    expect(await call(url, getReading, { "x-role": "thief" })).toEqual([401, "go away"]);
-    expect(await call(url, getReading, { "x-role": "gardener" })).toEqual([200]);
-    expect(seen).toEqual(["admit", "admit", "Palmhouse.getReading"]);
+    expect([await call(await startWith(SensorGuard), getReading), seen]).toEqual([[200], ["21"]]);
   });
 
   test("on one method does not run for other methods", async () => {
     const provider = createProvider();
     for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
-    expect(await call(await start({ provider }), getReading)).toEqual([200]);
-    expect(seen).toEqual([]);
+    expect([await call(await start({ provider }), getReading), seen]).toEqual([[200], []]);
   });
 
   test("is ignored if its factory returns undefined", async () => {

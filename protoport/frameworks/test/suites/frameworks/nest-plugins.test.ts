@@ -25,7 +25,6 @@ class Nursery extends Greenhouse {
 const versionsOn = (platform: string): typeof nestVersions =>
   nestVersions.filter(([, nest]) => nest.platform === platform);
 
-/** The ways to mount the gateway, with their path prefixes. */
 // oxfmt-ignore
 const ways: readonly {
   way: string;
@@ -39,7 +38,6 @@ const ways: readonly {
     prepare: (app) => app.setGlobalPrefix("pages") },
 ];
 
-/** Starts the application, and checks calls. */
 async function start(app: NestApplication, prefix: string): Promise<Ask> {
   await app.listen(0, "127.0.0.1");
   const url = await app.getUrl();

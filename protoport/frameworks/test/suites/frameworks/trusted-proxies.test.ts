@@ -12,7 +12,6 @@ import { listen as listenNest, nestVersions } from "./nest-application.ts";
 
 type Options = Pick<MountOptions<object>, "admit" | "clientAddress" | "trustedProxies">;
 
-/** Starts an application that trusts proxies, and returns its URL. */
 type Start = (trusted: readonly string[] | false, options: Options) => Promise<string>;
 
 const handlers = greenhouse({ getReading: () => ({}) });

@@ -4,8 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished } from "vitest";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, startOnLoopback } from "../../../../testing/src/index.ts";
 import { noteKey } from "./frameworks.ts";
 
 /** The request members that middleware adds. */
@@ -42,7 +41,6 @@ interface AskedRequest {
 export interface Surroundings {
   /** A folder with a file. */
   readonly folder: string;
-  /** Another server's URL. */
   readonly other: string;
   readonly log: PassThrough;
 }
@@ -69,7 +67,6 @@ export function noteOf({ cookies, session }: Request): ContextValues {
 
 const page: Handler = (_request, response) => response.send("a page ".repeat(1000));
 
-/** Common Express middleware. */
 // oxfmt-ignore
 export const middlewares: readonly Middleware[] = [
   { name: "helmet", create: (load) => load("helmet")(),

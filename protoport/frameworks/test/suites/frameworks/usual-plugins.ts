@@ -37,7 +37,6 @@ export interface Application extends FastifyLike {
 export interface Plugin {
   readonly name: string;
   readonly options?: (folder: string) => object;
-  /** Adds application routes that use the plugin. */
   readonly addRoutes?: (app: Application) => void;
   /** Checks that these routes, or the plugin itself, work. */
   readonly check: (app: Application) => Promise<void>;
@@ -60,7 +59,6 @@ export function noteOf({ cookies }: Request): ContextValues {
 
 const page = (_request: Request, reply: Reply): unknown => reply.send("a page ".repeat(1000));
 
-/** Common Fastify plugins. */
 // oxfmt-ignore
 export const plugins: readonly Plugin[] = [
   { name: "static", options: (folder) => ({ root: folder }), check: async (app) => {
