@@ -34,7 +34,6 @@ type StreamMember = "callback" | "data" | "drain" | "emit" | "end" | "for await"
 /** A member that a handler uses. */
 export type Member = CallMember | StreamMember;
 
-/** All members, by name. */
 // oxfmt-ignore
 export const members: Readonly<Record<Member, true>> = { request: true, metadata: true, sendMetadata: true,
   cancelled: true, getDeadline: true, getPath: true, getHost: true, getPeer: true, getAuthContext: true,
@@ -49,7 +48,6 @@ export interface Case {
   readonly handlers: UntypedServiceImplementation;
   readonly call: ClientCall;
   readonly outcome: Partial<CallOutcome>;
-  /** What differs with a gateway. */
   readonly deviation?: Partial<CallOutcome>;
 }
 

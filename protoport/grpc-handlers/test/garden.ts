@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { loadSync, type Options } from "@grpc/proto-loader";
-import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
-import { type Listening, listenForTests } from "../../testing/src/gateway/listen-for-tests.ts";
-import { projectFolder } from "../../testing/src/process/child-program.ts";
+import { createTestGateway, listenForTests, type Listening, projectFolder } from "../../testing/src/index.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 

@@ -10,9 +10,7 @@ import {
 } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { freePort } from "../../testing/src/process/free-port.ts";
+import { freePort, startOnLoopback, within } from "../../testing/src/index.ts";
 import { createGatewayStrategy, type GatewayStrategyOptions, type MountableApplication } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
@@ -76,7 +74,6 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   await within(closed.promise, "the end of close");
 });
 
-/** Returns an application with the members of Nest's that a mount uses. */
 function createApplication(server: Server): MountableApplication {
   const config = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" };
   const application = {

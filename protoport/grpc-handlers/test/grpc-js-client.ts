@@ -72,11 +72,9 @@ export interface RpcCall {
   readonly options?: CallOptions;
   /** Whether the client keeps its side open until the response has ended. */
   readonly keepsOpen?: boolean;
-  /** Called with a function that cancels the call, once it is sent. */
   readonly onStart?: (cancel: () => void) => void;
   /** Whether the client ends its side once it has the header. */
   readonly endsAtHeader?: boolean;
-  /** Called with each response message. */
   readonly onMessage?: (message: Message) => void;
 }
 

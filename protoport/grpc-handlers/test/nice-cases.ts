@@ -37,7 +37,6 @@ export interface NiceCase {
   readonly handlers: (ServerError: ServerErrorClass) => object;
   readonly call: ClientCall;
   readonly outcome: Partial<Record<keyof CallOutcome, unknown>>;
-  /** What differs with a gateway. */
   readonly deviation?: Partial<CallOutcome>;
 }
 
@@ -70,7 +69,6 @@ function setMetadata({ header, trailer }: Context): void {
 }
 const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary] }, trailer: { "x-tail": ["1"] } };
 
-/** The cases for nice-grpc and a gateway. */
 // oxfmt-ignore
 export const niceCases: readonly NiceCase[] = [
   { name: "a method receives the request and metadata, and may return a partial message", handlers: () => ({ getTree: async (request: Message, { metadata }: Context) =>

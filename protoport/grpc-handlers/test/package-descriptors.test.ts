@@ -58,8 +58,7 @@ const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeNam
 describe("proto-loader's descriptors", () => {
   test.each([{ keepCase: false }, { keepCase: true }])("loaded with %j match buf's descriptors", (options) => {
     const [service, ...others] = readServices(loadGarden(options));
-    expect(shapeOf(service)).toEqual(shapeOf(garden));
-    expect(others).toEqual([]);
+    expect([shapeOf(service), others]).toEqual([shapeOf(garden), []]);
   });
 });
 
@@ -109,8 +108,7 @@ test("readServices keeps capital first letters and oneofs with one field", () =>
   const types = `${ask} message Put { string Upper = 1; oneof xtext { string text = 2; } }`;
   const [service] = readServices(load("Names", { types, rpc: "rpc Put(Put) returns (Put);", keepCase: true }));
   const { fields, oneofs } = service?.methods[1]?.input ?? {};
-  expect(fields?.map(({ name }) => name)).toEqual(["Upper", "text"]);
-  expect(oneofs?.map(({ name }) => name)).toEqual(["xtext"]);
+  expect([fields?.map(({ name }) => name), oneofs?.map(({ name }) => name)]).toEqual([["Upper", "text"], ["xtext"]]);
 });
 
 test("readServices omits the package's services that the definition does not contain", () => {

@@ -18,14 +18,12 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { waitSomeTurns } from "../../testing/src/wait-some-turns.ts";
+import { decodeEnvelopes, encodeEnvelope, waitSomeTurns } from "../../testing/src/index.ts";
 import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 
 type Callback = sendUnaryData<Message>;
 
-/** Sends a request, and returns its status and body. */
 async function send(garden: TestGarden, path: string, init: RequestInit = {}): Promise<readonly [number, string]> {
   const response = await fetch(`http://127.0.0.1:${garden.address.port}${path}`, init);
   return [response.status, await response.text()];
@@ -111,7 +109,6 @@ const large = Buffer.concat([odd, Buffer.from([0x0a, 0x80, 0x80, 0x10]), Buffer.
 
 const unchanged = (bytes: Buffer): Buffer => bytes;
 
-/** Returns a garden method, with messages as bytes. */
 function bytesOf(name: string): MethodDefinition<Buffer, Buffer> {
   const codec = { requestSerialize: unchanged, requestDeserialize: unchanged };
   const method: MethodDefinition<Buffer, Buffer> | undefined = loadGarden()[name];
@@ -170,7 +167,6 @@ async function* afterAbort<M>(signal: AbortSignal, requests: AsyncIterable<M>): 
   yield* requests;
 }
 
-/** Reads all requests, then responds with their ids. */
 async function respondWithIds(call: ServerDuplexStream<Message, Message>): Promise<void> {
   const requests: AsyncIterable<Message> = call;
   let ids = "";
@@ -240,8 +236,7 @@ describe("the gateway in front of grpc-js handlers", () => {
         });
     await using server = await startGarden(garden, { interceptors: [interceptor("a"), interceptor("b")] });
     const { messages, trailer } = await callGarden(server.address.port, getTree);
-    expect(messages[0]?.["speciesName"]).toBe('["beds/1/a/b",null]');
-    expect(trailer).toEqual({ "x-a": ["0"], "x-b": ["0"] });
+    expect([messages[0]?.["speciesName"], trailer]).toEqual(['["beds/1/a/b",null]', { "x-a": ["0"], "x-b": ["0"] }]);
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
   });
 

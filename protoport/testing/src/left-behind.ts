@@ -25,10 +25,7 @@ interface OpenResource {
 }
 
 /** A test that opens resources. */
-interface Opener {
-  readonly name: string;
-  hasFailed: boolean;
-}
+type Opener = { readonly name: string; hasFailed: boolean };
 
 /** What is known about the resources in this process, which runs many test files. */
 interface Tracking {

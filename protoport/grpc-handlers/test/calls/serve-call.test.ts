@@ -11,8 +11,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { within } from "../../../testing/src/deadline.ts";
-import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
+import { waitSomeTurns, within } from "../../../testing/src/index.ts";
 import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";
 import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../grpc-js-client.ts";
@@ -27,7 +26,6 @@ interface Case {
   readonly method: ClientCall["method"];
   readonly handlers: object;
   readonly outcome: Partial<CallOutcome>;
-  /** The reported faults' messages. */
   readonly faults: readonly unknown[];
 }
 

@@ -18,7 +18,6 @@ interface Outcome {
   readonly httpStatus: number;
   readonly httpRoute?: string;
   readonly code?: Code;
-  /** The procedure that failed. */
   readonly procedure?: string;
   readonly want?: string;
 }
@@ -107,8 +106,7 @@ test.each([
 test("httpAttributes names the methods of RFC 9110 and PATCH, and no others", () => {
   const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
   const nameOf = (httpMethod: string): unknown => httpAttributes({ ...baseRequest, httpMethod })["http.request.method"];
-  expect(methods.map(nameOf)).toEqual(methods);
-  expect(["get", "QUERY", ""].map(nameOf)).toEqual(["_OTHER", "_OTHER", "_OTHER"]);
+  expect([methods.map(nameOf), ["get", "QUERY", ""].map(nameOf)]).toEqual([methods, ["_OTHER", "_OTHER", "_OTHER"]]);
 });
 
 test("a request without a response has no status attribute", () => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { runProgram } from "../../../testing/src/process/child-program.ts";
+import { openLogLines, runProgram } from "../../../testing/src/index.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
-import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 test("a log line is a JSON object with level and UTC time", () => {
   const { log, lines } = openLogLines("info");

@@ -11,7 +11,6 @@ afterEach(() => void vi.useRealTimers());
 /** A logger which may have a custom level. */
 type ChildLogger = Pick<Logger, "info" | "warn"> & { readonly notice?: Logger["info"] };
 
-/** Returns the lines that a program logs with {@link openLog}, and with pino alone. */
 function compare(log: (logger: Logger) => void): readonly [string[], string[]] {
   const own: string[] = [];
   const ofPino: string[] = [];

@@ -22,9 +22,7 @@ interface Row {
   readonly sent: string | null;
   readonly stream?: true;
   readonly responses?: RequestIdResponses;
-  /** Whether the request gets the id that was sent. */
   readonly isAccepted: boolean;
-  /** Whether the response to a successful call contains the id. */
   readonly isAdded: boolean;
 }
 

@@ -144,6 +144,4 @@ function series(...all: readonly [attributes: object, value: number][]): object[
   return all.map(([attributes, value]) => ({ attributes, value }));
 }
 
-function failed(status: string): object {
-  return { "rpc.response.status_code": status, "error.type": status };
-}
+const failed = (status: string): object => ({ "rpc.response.status_code": status, "error.type": status });

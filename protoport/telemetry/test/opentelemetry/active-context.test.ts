@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import { collect } from "../../../testing/src/collect.ts";
-import { callings, greenhouseClient } from "../../../testing/src/gateway/greenhouse.ts";
+import { callings, collect, greenhouseClient } from "../../../testing/src/index.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 

@@ -4,8 +4,7 @@ import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { InMemorySpanExporter, SimpleSpanProcessor, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { exchange, getReadingProcedure, rpcRequest, wireFormats } from "../../../testing/src/index.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
@@ -133,8 +132,7 @@ describe("an application error with OpenTelemetry", () => {
         },
       },
     );
-    expect((await exchange(greenhouse.address, "1.1", reading)).httpStatus).toBe(403);
-    expect(calls).toBe(1);
+    expect([(await exchange(greenhouse.address, "1.1", reading)).httpStatus, calls]).toEqual([403, 1]);
     expect(greenhouse.faults).toEqual([]);
   });
 

@@ -24,7 +24,6 @@ import { caller, reading, startTraced, traceparent } from "../../../testing/src/
 
 const wateringOverGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], waterBedProcedure);
 
-/** Returns a request's span. */
 async function spanOf(anonymous: boolean, request: HttpRequest): Promise<RegisteredSdk["spans"][number] | undefined> {
   using sdk = registerSdk();
   const implementation = { getReading: () => ({}), waterBed: () => ({}) };

@@ -19,11 +19,9 @@ import { generateGreetCode, writeOrderCode } from "../../support/package/greet-c
 /** The code around a block, and its expected output. */
 interface Program {
   readonly page: string;
-  /** How the block starts. */
   readonly start: string;
   readonly before?: string;
   readonly after?: string;
-  /** Each run's output. */
   readonly prints: readonly string[];
 }
 
@@ -258,7 +256,6 @@ function programOf({ page, text }: PageBlock): Program {
   return program;
 }
 
-/** Writes a block as a program, and returns its file. */
 function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program): string {
   const replaced = text
     .replaceAll("dns:orders:50051", `https://localhost:${String(port)}`)
@@ -271,7 +268,6 @@ function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Pr
   return file;
 }
 
-/** Runs a program once, and returns its output. */
 async function run(file: string): Promise<string> {
   await using running = startNode([file], folder, {
     TOKEN: "good",

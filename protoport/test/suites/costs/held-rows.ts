@@ -47,13 +47,11 @@ export interface HeldRow {
   readonly native?: true;
   /** The first measurement's number of repetitions. The second measurement has four times as many. */
   readonly n: number;
-  /** Runs the action. */
   readonly run: (server: MeasuredServer, n: number) => Promise<Held>;
 }
 
 /** An action in progress. */
 export interface Held {
-  /** The action's connections. */
   readonly clients: readonly RawClient[];
   /** How many connections, streams or bytes. */
   readonly units: number;
@@ -203,7 +201,6 @@ function askOnce(lines: string): (client: RawClient) => void {
   return (client) => client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`);
 }
 
-/** Requests a sensor's events. */
 function watchEvents(sensor: string, count: number): (client: RawClient) => void {
   const path = `/sensors/${sensor}/readings?count=${count}`;
   return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
@@ -286,15 +283,11 @@ export const heldRows: readonly HeldRow[] = [
     run: connections(openRawHttp2, (client) =>
       client.drain().send(frame(frameType.headers, frameFlag.endHeaders | last, 1, smallFields)),
     ) },
-  {
-    what: "different credentials and header fields in each request",
-    atMost: "2 MiB in all",
-    n: 8_000,
+  { what: "different credentials and header fields in each request", atMost: "2 MiB in all", n: 8_000,
     run: streams((id) => {
       const agent = ["user-agent", `client-${id}`.padEnd(500, "x")] as const;
       return [headersFrame(id, [...guardedCall, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
-    }),
-  },
+    }) },
   { what: "unread refusals over HTTP/2", atMost: "2 MiB a connection", n: 10_000,
     run: streams((id) => [headersFrame(id, guardedCall, last)], { reads: false }) },
   { what: "small unread HTTP/2 responses", atMost: "2 MiB a connection", n: 1_000,
@@ -318,13 +311,9 @@ export const heldRows: readonly HeldRow[] = [
       reads: false,
       per: "stream",
     }) },
-  {
-    what: "unread Server-Sent Events over HTTP/1.1",
-    atMost: "256 KiB a connection",
-    // The second measurement has 1,000 connections.
-    n: 250,
-    run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
-  },
+  // The second measurement has 1,000 connections.
+  { what: "unread Server-Sent Events over HTTP/1.1", atMost: "256 KiB a connection", n: 250,
+    run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse") },
   { what: "unread Server-Sent Events over HTTP/1.1, sent one by one", atMost: "256 KiB a connection", n: 4,
     run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse") },
   { what: "Server-Sent Events over HTTP/1.1 before the first event", atMost: "48 KiB a connection", n: 50,

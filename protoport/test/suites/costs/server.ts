@@ -5,12 +5,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+import { createCertificate, createTestGateway, startKitchenSink } from "@protoport/testing";
 import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
-import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { createGuardedGateway } from "../../support/costs/guarded-gateway.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
 
 // The server whose costs are measured, in a separate process, so that its clients do not count. The server reports over
 // IPC the memory that it holds and the CPU time that it has used.
@@ -177,6 +175,4 @@ async function untilQuiet(): Promise<void> {
   }
 }
 
-function readBytes(): number {
-  return [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, closedSocketsReadBytes);
-}
+const readBytes = (): number => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, closedSocketsReadBytes);

@@ -35,7 +35,6 @@ export interface SpentRow {
   readonly atMost: string;
   /** Number of actions in a turn. A second measurement has four times as many. */
   readonly n: number;
-  /** Runs the action, and resolves when the server has handled it. */
   readonly run: (server: MeasuredServer, n: number) => Promise<void>;
 }
 
@@ -94,7 +93,6 @@ function apart(name: ServerName, request: Buffer): SpentRow["run"] {
   };
 }
 
-/** Sends one large request over HTTP/1.1. */
 function large(name: ServerName, requestOf: (n: number) => Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRaw(addresses[name])).drain();
@@ -114,7 +112,6 @@ export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 
-/** Returns a call whose body is gRPC-Web-text. */
 function postText(text: string): Buffer {
   return post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
 }

@@ -76,8 +76,7 @@ test.each(conversations)(
     await cutConnections(greenhouse.address, bytes, warmUpConnections);
     await expectNothingKept(() => cutConnections(greenhouse.address, bytes, connections), growthLimitBytes);
 
-    expect(running).toBe(0);
-    expect(warnings).toEqual([]);
+    expect([running, warnings]).toEqual([0, []]);
   },
 );
 

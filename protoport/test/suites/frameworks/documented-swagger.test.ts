@@ -13,7 +13,6 @@ function resolveFrom(folder: string, name: string): string {
   return createRequire(join(projectFolder, folder, "package.json")).resolve(name);
 }
 
-/** The files for the modules that the program imports. */
 const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("protoport/examples/frameworks", "fastify"),
   "@fastify/swagger": resolveFrom("protoport/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),

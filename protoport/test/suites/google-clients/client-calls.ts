@@ -89,9 +89,7 @@ function sampleRequest(input: DescMessage, path: string, body: string, sampler: 
   return request;
 }
 
-function isListOfMessages(field: DescField): boolean {
-  return field.fieldKind === "list" && field.listKind === "message";
-}
+const isListOfMessages = (field: DescField): boolean => field.fieldKind === "list" && field.listKind === "message";
 
 function setField(message: JsonObject, [name = "", ...rest]: readonly string[], value: string): void {
   if (rest.length === 0) {
@@ -102,13 +100,10 @@ function setField(message: JsonObject, [name = "", ...rest]: readonly string[], 
   if (typeof inner === "object" && inner !== null && !Array.isArray(inner)) setField(inner, rest, value);
 }
 
-function camelCase(name: string): string {
-  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-}
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Results = Pick<ClientCall, "kind" | "responses" | "resultTypes" | "results">;
 
-/** Returns an RPC's results. A server stream has one result with messages and one without. */
 function sampleResults(method: DescMethod, definition: FileRegistry, sampler: MessageSampler): readonly Results[] {
   const { input, output } = method;
   const responses = (): JsonObject[] => Array.from({ length: manyResponses }, () => sampler.sample(output));
@@ -150,9 +145,7 @@ function sampleOperation(method: DescMethod, types: readonly DescMessage[], samp
 }
 
 /** Returns the token for a page number. The token is empty for the first page, and after the last page. */
-export function nextPageToken(at: number): string {
-  return at === 0 || at === manyResponses ? "" : `page ${at}+/=`;
-}
+export const nextPageToken = (at: number): string => (at === 0 || at === manyResponses ? "" : `page ${at}+/=`);
 
 /** Returns the types of a long-running operation's response and metadata. */
 function operationTypes(method: DescMethod, definition: FileRegistry): readonly DescMessage[] | undefined {

@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ExternalHttpRule } from "../../../gateway/src/index.ts";
-import { buildStep } from "../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { buildStep, createTempFolder, projectFolder } from "@protoport/testing";
 
 /** The suite's folder, in which its npm packages are installed. */
 export const suiteFolder: string = join(projectFolder, "protoport/test/suites/google-clients");

@@ -80,7 +80,6 @@ export class FakeServices {
     return [method.localName, method.methodKind === "unary" ? unary : stream.bind(this)];
   }
 
-  /** Records a request, and returns its call. */
   #receive(request: Message, { requestHeader }: HandlerContext): ClientCall {
     const name = requestHeader.get(callHeader.name) ?? "";
     this.received.set(name, [...(this.received.get(name) ?? []), request]);

@@ -56,7 +56,6 @@ const clients: readonly Client[] = [
   },
 ];
 
-/** What a client returned, or the error that it has thrown. */
 type Outcome = { readonly results?: readonly JsonValue[]; readonly error?: JsonObject; readonly stack?: string };
 
 const rest = { profile: "google" as const, rules: configRules };
@@ -138,7 +137,6 @@ test("the calls cover every RPC with an HTTP rule except client streams", () => 
   ]);
 });
 
-/** Returns a call's requests, one for each page. */
 function requestsOf({ kind, request, responses }: ClientCall): readonly JsonObject[] {
   return kind === "pages" ? responses.map((_, at) => ({ ...request, pageToken: nextPageToken(at) })) : [request];
 }

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -29,8 +28,7 @@ test(
     closing.defer(() => upstream.close());
     const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
     const folder = closing.use(createTempFolder());
-    const descriptors = folder.file("set.binpb");
-    writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
+    const descriptors = folder.write("set.binpb", descriptorSetOf(GreenhouseService.file));
     const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
     // oxfmt-ignore
     const words = [

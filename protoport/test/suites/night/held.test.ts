@@ -47,7 +47,6 @@ function bytesOf({ atMost }: HeldRow): number {
   return Number(count) * (sizes.get(size) ?? Number.NaN);
 }
 
-/** Runs a test case, and returns the bytes held for each unit. */
 async function heldFor(server: MeasuredServer, row: HeldRow, n: number): Promise<number> {
   // Other threads continue to decode after the last read.
   const [bytes, quietAsks] = row.native ? (["residentBytes", 10] as const) : (["bytes", 3] as const);
@@ -60,7 +59,6 @@ async function heldFor(server: MeasuredServer, row: HeldRow, n: number): Promise
   return (held - before) / units;
 }
 
-/** Runs a test case again, and returns the bytes that remain. */
 async function staysAfter(server: MeasuredServer, row: HeldRow): Promise<number> {
   const before = (await server.ask("held")).bytes;
   await heldFor(server, row, 4 * row.n);

@@ -47,7 +47,6 @@ function run(command: string): Promise<ProgramResult> {
   return runProgram("sh", ["-c", command], { folder, environment, limitMs: buildLimitMs });
 }
 
-/** Runs the command on the page that starts with a text. */
 async function runDocumented(start: string): Promise<ProgramResult> {
   const [command, ...others] = commands.filter((each) => each.startsWith(start));
   if (command === undefined || others.length > 0) throw new Error(`the page must have one command "${start} …"`);

@@ -19,9 +19,8 @@ beforeAll(() => {
   for (const [from, to] of [
     ["protoport/testing/proto/orders", "proto/orders"],
     ["protoport/gateway/proto", "imports"],
-  ] as const) {
+  ] as const)
     cpSync(join(projectFolder, from), join(user.path, to), { recursive: true });
-  }
   user.write("buf.yaml", "version: v2\nmodules: [{ path: proto }, { path: imports }]\n");
 });
 afterAll(() => {
@@ -36,7 +35,6 @@ test("the documented check command exits with 0 on a valid definition", () => {
   expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
 });
 
-/** Runs the command, and returns its output with the exit code on the last line. */
 function check(words: string, node = process.execPath): string {
   return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/protoport check ${words}; echo $?`);
 }

@@ -21,7 +21,6 @@ function here(text: string): string {
   return text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
 }
 
-/** A program that listens on the last port in its text. */
 type Server = { readonly words: readonly string[]; readonly port: string };
 
 let registry: LocalRegistry;
@@ -37,7 +36,6 @@ afterAll(() => {
   rmSync(generated.path, { recursive: true });
 });
 
-/** Returns a page's programs by their names, which are in their first lines. */
 function programsOf(page: string): Map<string, string> {
   const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
   return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));
@@ -109,6 +107,4 @@ describe.each(pages)("%s", (page) => {
   });
 });
 
-function portOf(text: string): string {
-  return [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";
-}
+const portOf = (text: string): string => [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";

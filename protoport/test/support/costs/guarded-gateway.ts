@@ -2,10 +2,7 @@ import { createBearerAuth, type TokenVerifier } from "../../../auth/src/index.ts
 import { createHealthService, Health, maxHealthRequestBytes, Readiness } from "../../../gateway/src/health/index.ts";
 import type { Gateway } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
+import { createTestGateway, type Field, grpcHeader, waterBedProcedure } from "@protoport/testing";
 
 /** Returns an `authorization` field with a token. */
 export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];

@@ -1,8 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { within } from "../../../testing/src/deadline.ts";
-import type { Address } from "../../../testing/src/http/exchange.ts";
+import { type Address, within } from "@protoport/testing";
 
 /** The requests to the server under measurement, with their response types. */
 export interface Answers {

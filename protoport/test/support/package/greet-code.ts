@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing";
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**

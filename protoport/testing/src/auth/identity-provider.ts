@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { CompactSign, exportJWK, generateKeyPair, type CryptoKey, type JWK } from "jose";
-
 import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A provider's key pair. */

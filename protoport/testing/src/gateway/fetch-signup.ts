@@ -8,6 +8,4 @@ export async function openSignup(options: ValidationOptions): Promise<FetchHandl
   return createFetchGateway({ routes: (router) => router.service(SignupService, { register }), validation }).fetch;
 }
 
-function register(): { count: number } {
-  return { count: 1 };
-}
+const register = (): { count: number } => ({ count: 1 });

@@ -87,9 +87,7 @@ function value1(field: DescField, dice: Dice): number[] {
   return varint(BigInt.asUintN(64, dice.oneOf([0n, 1n, 2n, 300n, -1n, 1n, 2n, 77n])), dice);
 }
 
-function delimited(bytes: readonly number[], dice: Dice): number[] {
-  return [...varint(BigInt(bytes.length), dice), ...bytes];
-}
+const delimited = (bytes: readonly number[], dice: Dice): number[] => [...varint(BigInt(bytes.length), dice), ...bytes];
 
 // oxfmt-ignore
 const integers = [

@@ -77,9 +77,7 @@ export async function startScriptedServer(
       for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
         frames.push(next);
         onFrame?.(connection, next);
-        if (acknowledges && isSettings(next)) {
-          connection.send(frame(frameType.settings, frameFlag.ack, 0));
-        }
+        if (acknowledges && isSettings(next)) connection.send(frame(frameType.settings, frameFlag.ack, 0));
         const mayEnd = next.type === frameType.data || next.type === frameType.headers;
         if (!mayEnd || (next.flags & frameFlag.endStream) === 0) continue;
         requests++;

@@ -95,9 +95,7 @@ function generateKeys(): { readonly privateKey: KeyObject; readonly publicKey: K
   return generateKeyPairSync("ec", { namedCurve: "P-256" });
 }
 
-function toPem(privateKey: KeyObject): string {
-  return privateKey.export({ type: "pkcs8", format: "pem" });
-}
+const toPem = (privateKey: KeyObject): string => privateKey.export({ type: "pkcs8", format: "pem" });
 
 function distinguishedName(name: string): Buffer {
   return sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
@@ -114,13 +112,9 @@ function lengthOf({ byteLength }: Buffer): readonly number[] {
   return byteLength < 0x100 ? [0x81, byteLength] : [0x82, byteLength >> 8, byteLength & 0xff];
 }
 
-function sequence(...contents: readonly Buffer[]): Buffer {
-  return der(tag.sequence, ...contents);
-}
+const sequence = (...contents: readonly Buffer[]): Buffer => der(tag.sequence, ...contents);
 
-function extension(oid: Buffer, value: Buffer): Buffer {
-  return sequence(der(tag.oid, oid), der(tag.octetString, value));
-}
+const extension = (oid: Buffer, value: Buffer): Buffer => sequence(der(tag.oid, oid), der(tag.octetString, value));
 
 function time(at: Date): Buffer {
   return der(tag.generalizedTime, Buffer.from(`${at.toISOString().replaceAll(/[-:T]|\..*/g, "")}Z`));

@@ -39,9 +39,7 @@ export function authorityOf({ address, port }: Address): string {
   return isPath(address) ? "localhost" : `${address}:${String(port)}`;
 }
 
-function isPath(address: string): boolean {
-  return address.startsWith("/");
-}
+const isPath = (address: string): boolean => address.startsWith("/");
 
 /** Returns a field's values joined by ", ", or `undefined` if the field is missing. @param name - in lower case */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {

@@ -81,9 +81,7 @@ export function openFetchUpload(
   };
 }
 
-function tuples(header: readonly Field[]): [string, string][] {
-  return header.map(([name, value]) => [name, value]);
-}
+const tuples = (header: readonly Field[]): [string, string][] => header.map(([name, value]) => [name, value]);
 
 /** Returns whether Fetch can express a request. Fetch's URL parser rewrites some targets, and a GET has no body. */
 export function canFetchSend({ httpMethod, path, body }: HttpRequest): boolean {

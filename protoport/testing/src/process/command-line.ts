@@ -78,6 +78,4 @@ export function startProgram(
 }
 
 // The last line may be incomplete.
-function completeLines(text: string): string {
-  return text.slice(0, text.lastIndexOf("\n") + 1);
-}
+const completeLines = (text: string): string => text.slice(0, text.lastIndexOf("\n") + 1);

@@ -13,15 +13,13 @@ const page = readFileSync(join(root, "protoport/docs/reference/gateway-options.m
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 
 /** Where options are declared, and the prefix of their names on the page. */
+// oxfmt-ignore
 const declared = [
   { file: "protoport/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "protoport/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
   { file: "protoport/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
-  {
-    file: "protoport/gateway/src/protobuf/messages/json/read-options.ts",
-    type: "ReadJsonOptions",
-    prefix: "rest.json.",
-  },
+  { file: "protoport/gateway/src/protobuf/messages/json/read-options.ts", type: "ReadJsonOptions",
+    prefix: "rest.json." },
   { file: "protoport/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "protoport/gateway/src/engine/listener.ts", type: "ListenOptions", prefix: "" },
   { file: "protoport/gateway/src/engine/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },

@@ -1,5 +1,4 @@
 import { create, createRegistry, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-
 import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
@@ -38,7 +37,6 @@ async function answer(request: ClientCompatRequest): Promise<void> {
   process.stdout.write(Buffer.concat([length, message]));
 }
 
-/** Makes one call, and reports its result. */
 async function call(request: ClientCompatRequest): Promise<ClientResponseResult> {
   const result = create(ClientResponseResultSchema);
   const controller = new AbortController();
@@ -147,9 +145,7 @@ async function* messagesOf(
 }
 
 function abortLater({ cancel }: ClientCompatRequest, controller: AbortController): void {
-  if (cancel?.cancelTiming.case === "afterCloseSendMs") {
-    setTimeout(() => controller.abort(), cancel.cancelTiming.value);
-  }
+  if (cancel?.cancelTiming.case === "afterCloseSendMs") setTimeout(() => controller.abort(), cancel.cancelTiming.value);
 }
 
 function transportTo(request: ClientCompatRequest): GrpcTransport {

@@ -14,7 +14,6 @@ import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.t
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 
-/** What the service uses from a handler's context. */
 interface Context {
   readonly requestHeader: Headers;
   readonly responseHeader: Headers;

@@ -18,7 +18,6 @@ interface Read {
 
 function ignore(): void {}
 
-/** Records a request when it is complete, and responds. */
 function record(
   connection: Http1Connection,
   { problem, httpMethod, target, section }: Http1RequestHead,
@@ -134,7 +133,6 @@ export async function http1Problem(bytes: Buffer): Promise<string | undefined> {
   return undefined;
 }
 
-/** Returns the requests that node:http reads. */
 async function readByNode(bytes: Buffer): Promise<Read[]> {
   const reads: Read[] = [];
   await exchange(toKnownVersion(bytes), 1, (socket) => {

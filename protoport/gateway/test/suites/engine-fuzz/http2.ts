@@ -25,7 +25,6 @@ const opening = Buffer.concat([clientPreface, frameBytes(frame(frameType.setting
 interface Read {
   readonly fields: readonly string[];
   body: string;
-  /** Whether the request is complete. */
   isComplete: boolean;
 }
 type Reads = Map<number, Read>;
@@ -108,7 +107,6 @@ function disagreement(ours: Reads, theirs: Reads): string | undefined {
   return undefined;
 }
 
-/** Returns the streams that node:http2 reads. */
 async function readByNode(bytes: Buffer): Promise<Reads> {
   const [client, server] = openPair();
   const reads: Reads = new Map();
@@ -150,13 +148,11 @@ function requestFrames(bytes: Buffer): Buffer {
   return Buffer.concat(frames.filter((each) => types.includes(each[3])));
 }
 
-/** Responds in a later turn. */
 function respondLate(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   setImmediate(() => answer(stream, Buffer.alloc(40_000)));
 }
 
-/** Responds, and then resets the stream. */
 function respondEarly(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   answer(stream);

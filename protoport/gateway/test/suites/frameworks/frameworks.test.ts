@@ -11,7 +11,6 @@ import { startExample } from "../../../../testing/src/process/example-server.ts"
 import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
-
 import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";

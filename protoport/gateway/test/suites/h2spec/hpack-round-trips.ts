@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { HpackDecoder } from "../../../src/engine/http2/hpack/decoder.ts";
 import { emptyTable, encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
-import { buildStep } from "../../../../testing/src/process/build-step.ts";
+import { buildStep, toolsFolder } from "../../../../testing/src/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
 // decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding
@@ -61,7 +60,6 @@ export async function runRoundTrips(firstSeed: number, connections: number): Pro
   return { connections, blocks, problems: [theirs, ours].filter((problem) => problem !== undefined) };
 }
 
-/** Decodes Go's blocks with our decoder. */
 function problemOfGoBlocks(lists: readonly HeaderList[], { Blocks }: Reply, seed: number): string | undefined {
   const decoder = new HpackDecoder(maxListBytes);
   for (const [i, { fields }] of lists.entries()) {
@@ -76,7 +74,6 @@ function problemOfGoBlocks(lists: readonly HeaderList[], { Blocks }: Reply, seed
   return undefined;
 }
 
-/** Decodes our blocks with Go's decoder. */
 function problemOfOurBlocks(lists: readonly HeaderList[], { Lists, Problem }: Reply, seed: number): string | undefined {
   if (Problem !== "") return `seed ${seed}: Go's decoder cannot decode our block: ${Problem}`;
   for (const [i, { fields }] of lists.entries()) {
@@ -99,9 +96,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
-function shown(fields: readonly string[]): string {
-  return JSON.stringify(fields).slice(0, 500);
-}
+const shown = (fields: readonly string[]): string => JSON.stringify(fields).slice(0, 500);
 
 // Far above these lists, because other tests cover the list limit.
 const maxListBytes = 1 << 24;
@@ -146,9 +141,7 @@ function randomText(dice: Dice, octet: (dice: Dice) => number): string {
   return Buffer.from(octets).toString("latin1");
 }
 
-function anyOctet(dice: Dice): number {
-  return dice.roll(256);
-}
+const anyOctet = (dice: Dice): number => dice.roll(256);
 
 /** Our encoder accepts only valid fields (RFC 9110 §5.5). */
 function octetOfField(dice: Dice): number {
@@ -175,10 +168,6 @@ function toJson({ tableSizes: TableSizes, fields, sensitive }: HeaderList): obje
   return { TableSizes, Fields };
 }
 
-function inJson(text: string): string {
-  return Buffer.from(text, "latin1").toString("base64");
-}
+const inJson = (text: string): string => Buffer.from(text, "latin1").toString("base64");
 
-function fromJson(text: string): string {
-  return Buffer.from(text, "base64").toString("latin1");
-}
+const fromJson = (text: string): string => Buffer.from(text, "base64").toString("latin1");

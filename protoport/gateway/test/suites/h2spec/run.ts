@@ -3,9 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import { testSeed } from "../../../../testing/src/test-seed.ts";
+import { hasProgram, testSeed } from "../../../../testing/src/index.ts";
 import { answer, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
-import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
 import { runRoundTrips } from "./hpack-round-trips.ts";
 
 // `npm run suite -- h2spec` runs two HTTP/2 implementations in Go against the engine.

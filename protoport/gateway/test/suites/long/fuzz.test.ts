@@ -7,7 +7,6 @@ import { type Http1Connection, type Http2Connection, type HttpRequest, type Http
   startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/index.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-/** The kitchen sink's bindings, except those for the RPC that fails on request. */
 const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,
 );

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
-import { startGreenhouse, within } from "../../../../testing/src/index.ts";
-import { emptyMessage, grpcHeader } from "../../../../testing/src/http/grpc-frames.ts";
+import { emptyMessage, grpcHeader, startGreenhouse, within } from "../../../../testing/src/index.ts";
 
 test("a proxy's callers who leave streams after a message end no other stream", async () => {
   await using greenhouse = await startGreenhouse({

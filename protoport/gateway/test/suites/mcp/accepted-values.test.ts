@@ -32,11 +32,9 @@ const exceptions: Readonly<Record<string, (error: string, sent: string) => boole
 };
 const applied = new Set<string>();
 
-/** A tool with a schema as ajv validates it. */
 interface ValidatedTool {
   readonly fields: readonly string[];
   isValid(value: unknown): boolean;
-  /** Returns the error for arguments that the tool refuses, or `undefined` if it accepts them. */
   refusalOf(args: JsonObject): Promise<string | undefined>;
 }
 
@@ -120,16 +118,13 @@ function* mutantsOf(desc: DescMessage, required: JsonObject): Generator<JsonObje
   }
 }
 
+// oxfmt-ignore
 const cases: readonly { name: string; desc: DescMessage; required: JsonObject; minEdges: number }[] = [
   { name: "KitchenSink_Remove", desc: SinkSchema, required: {}, minEdges: 3_000 },
   { name: "LegacySink_Keep", desc: LegacySchema, required: { name: "a" }, minEdges: 100 },
   { name: "Shelves_GetShelf", desc: GetShelfRequestSchema, required: {}, minEdges: 100 },
-  {
-    name: "Shelves_UpdateShelf",
-    desc: UpdateShelfRequestSchema,
-    required: { shelf: { widthMm: "1", place: {} } },
-    minEdges: 15,
-  },
+  { name: "Shelves_UpdateShelf", desc: UpdateShelfRequestSchema, required: { shelf: { widthMm: "1", place: {} } },
+    minEdges: 15 },
 ];
 
 describe.each([

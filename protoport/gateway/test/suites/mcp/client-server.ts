@@ -10,7 +10,6 @@ export const credential = "Bearer gardener";
 /** A server for clients. Dispose it with `await using`. */
 export interface ClientServer {
   readonly url: string;
-  /** Resolves when a stream's call is cancelled. */
   cancelled(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import type { DescFile } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
@@ -14,8 +13,7 @@ const upstreams = echoServers.filter(({ name }) => name === "grpc-go" || name ==
 
 /** Returns the flags for a proxy in front of a server. */
 function flagsFor(address: string, files: readonly DescFile[], folder: TempFolder): readonly string[] {
-  const descriptors = folder.file("descriptors.binpb");
-  writeFileSync(descriptors, descriptorSetOf(...files));
+  const descriptors = folder.write("descriptors.binpb", descriptorSetOf(...files));
   return ["--upstream", address, "--descriptors", descriptors];
 }
 

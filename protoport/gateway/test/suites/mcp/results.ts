@@ -10,9 +10,7 @@ export interface Results {
   readonly progress: number;
   /** The structured result for a message with every field type. */
   readonly types: unknown;
-  /** Whether a call without a credential is refused. */
   readonly isRefused: boolean;
-  /** Whether a cancelled call is rejected. */
   readonly isCancelled: boolean;
 }
 

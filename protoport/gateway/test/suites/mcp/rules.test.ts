@@ -60,7 +60,6 @@ interface Row {
   readonly isLeftOut?: true;
 }
 
-/** Returns the rules for a kind of value. */
 function rulesOf(kind: NonNullable<Rules["type"]>["case"], value: object): Rules {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each kind has a separate type
   return { type: { case: kind, value } } as Rules;
@@ -165,7 +164,6 @@ function both(lower: string, low: number, upper: string, high: number): object {
   return { ...bound(lower, low), ...bound(upper, high) };
 }
 
-/** A request type with the field `f`. */
 type Probe = { readonly desc: DescMessage; readonly service: DescService; readonly registry: Registry };
 
 function define({ type = types.MESSAGE, typeName = "", isList, key }: FieldForm, rules: Rules): Probe {

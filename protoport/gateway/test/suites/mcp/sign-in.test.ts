@@ -15,13 +15,9 @@ import {
   startAuthorizationServer,
 } from "../../../../testing/src/auth/authorization-server.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { createTempFolder, freePort, projectFolder, quietLog, startGreenhouse } from "../../../../testing/src/index.ts";
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { quietLog } from "../../../../testing/src/operations/quiet-log.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { openPython } from "../../../../testing/src/process/python.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { greenhouse } from "./results.ts";
@@ -33,13 +29,10 @@ const tools = ["greenhouse.v1.*"];
 // The proxy's settings in protoport/docs/how-to/mcp.md.
 const scopes = { GetReading: "orders:read", WaterBed: "orders:delete" };
 
-/** A server that requires tokens. Dispose it with `await using`. */
 interface ProtectedServer extends AsyncDisposable {
-  /** The MCP URL. */
   readonly url: string;
 }
 
-/** Starts a gateway below a path. */
 async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedServer> {
   const publicUrl = new URL(`http://127.0.0.1:${await freePort()}/api`);
   const url = `${publicUrl.href}/mcp`;
@@ -77,7 +70,6 @@ async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedS
   };
 }
 
-/** Starts a proxy in front of a service, with the documented settings. */
 async function startProxy({ issuer }: AuthorizationServer): Promise<ProtectedServer> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(createTempFolder());
@@ -105,7 +97,6 @@ ${documented}
   return { url: `${baseUrl}/mcp`, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Returns a page's first block in a language. */
 function blockOf(page: string, language: string): string {
   const text = readFileSync(join(projectFolder, page), "utf8");
   return new RegExp(`^\`\`\`${language}\n([^]*?)\n\`\`\`$`, "m").exec(text)?.[1] ?? "";

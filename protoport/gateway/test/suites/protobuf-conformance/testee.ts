@@ -38,7 +38,6 @@ const codecsByType = new Map<string, Codecs>();
 
 for (let request = readRequest(); request !== undefined; request = readRequest()) writeResponse(convert(request));
 
-/** Returns a ConformanceResponse's members. */
 function convert(request: ConformanceRequest): JsonObject {
   const { messageType = "", requestedOutputFormat, protobufPayload, jsonPayload, testCategory } = request;
   const isJson = requestedOutputFormat === "JSON";
@@ -80,7 +79,6 @@ function typeNamed(name: string): DescMessage {
   return desc;
 }
 
-/** Reads a request, or returns `undefined` when stdin has ended. */
 function readRequest(): ConformanceRequest | undefined {
   const length = readBytes(4)?.readUInt32LE();
   const bytes = length === undefined ? undefined : readBytes(length);
@@ -97,7 +95,6 @@ function writeResponse(members: JsonObject): void {
   for (let written = 0; written < response.byteLength;) written += writeSync(1, response, written);
 }
 
-/** Reads this many bytes from stdin, or returns `undefined` when stdin ends before. */
 function readBytes(count: number): Buffer | undefined {
   const bytes = Buffer.alloc(count);
   for (let filled = 0; filled < count;) {

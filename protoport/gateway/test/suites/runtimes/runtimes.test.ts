@@ -53,25 +53,22 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
   });
   afterAll(() => running[Symbol.asyncDispose]());
 
-  test.each([
-    { request: get("/sensors/palm/reading"), httpStatus: 200, body: '{"sensor":"palm","degreesCelsius":21}' },
-    { request: { ...get("/sensors/palm/reading"), httpMethod: "HEAD" }, httpStatus: 200, body: "" },
-    { request: water('{"liters":3}'), httpStatus: 200, body: '{"bed":"9007199254740993","liters":3}' },
-    { request: water("{"), httpStatus: 400, body: /^\{"code":3,/ },
-    { request: get("/nowhere"), httpStatus: 404, body: /^\{"code":5,/ },
-    { request: { ...get("/sensors/palm/reading"), httpMethod: "PUT" }, httpStatus: 405, body: /^\{"code":12,/ },
-    {
-      request: get("/sensors/palm/readings?count=2"),
-      httpStatus: 200,
-      body: '{"sensor":"palm","degreesCelsius":21}\n'.repeat(2),
-    },
-    {
-      request: get("/sensors/palm/readings?count=1", ["accept", "text/event-stream"]),
-      httpStatus: 200,
-      body: 'retry: 3000\ndata: {"sensor":"palm","degreesCelsius":21}\n\nevent: end\ndata: {}\n\n',
-    },
-    { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
-  ])("$request.httpMethod $request.path gets a $httpStatus response", async ({ request, httpStatus, body }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { request: get("/sensors/palm/reading"), httpStatus: 200, body: '{"sensor":"palm","degreesCelsius":21}' },
+      { request: { ...get("/sensors/palm/reading"), httpMethod: "HEAD" }, httpStatus: 200, body: "" },
+      { request: water('{"liters":3}'), httpStatus: 200, body: '{"bed":"9007199254740993","liters":3}' },
+      { request: water("{"), httpStatus: 400, body: /^\{"code":3,/ },
+      { request: get("/nowhere"), httpStatus: 404, body: /^\{"code":5,/ },
+      { request: { ...get("/sensors/palm/reading"), httpMethod: "PUT" }, httpStatus: 405, body: /^\{"code":12,/ },
+      { request: get("/sensors/palm/readings?count=2"), httpStatus: 200,
+        body: '{"sensor":"palm","degreesCelsius":21}\n'.repeat(2) },
+      { request: get("/sensors/palm/readings?count=1", ["accept", "text/event-stream"]), httpStatus: 200,
+        body: 'retry: 3000\ndata: {"sensor":"palm","degreesCelsius":21}\n\nevent: end\ndata: {}\n\n' },
+      { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
+    ],
+  )("$request.httpMethod $request.path gets a $httpStatus response", async ({ request, httpStatus, body }) => {
     const response = await ask(request);
     expect(response.httpStatus).toBe(httpStatus);
     if (typeof body === "string") expect(response.body.toString()).toBe(body);

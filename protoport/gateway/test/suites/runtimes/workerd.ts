@@ -3,8 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { build } from "rolldown";
 import { expect } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import type { TempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { projectFolder, type TempFolder } from "../../../../testing/src/index.ts";
 
 /** Returns the arguments with which workerd serves a folder's `worker.mjs`, and prints the port. */
 export function prepareWorkerd(folder: TempFolder): readonly string[] {

@@ -59,9 +59,7 @@ function judgeOf({ file, typeName }: DescMessage, name: string): FileDescriptorP
   });
 }
 
-function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
-  return method.methodKind === "unary";
-}
+const isUnary = (method: DescMethod): method is DescMethod & DescMethodUnary => method.methodKind === "unary";
 
 function isCase({ typeName, parent }: DescMessage): boolean {
   return typeName.startsWith("buf.validate.conformance.cases.") && parent === undefined;

@@ -2,10 +2,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { buildLimitMs, type CommandLine, freePort, projectFolder, startNode } from "../../../../testing/src/index.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../grpc-js-client.ts";
 
 // Calls protoport/examples/frameworks/nest-grpc.ts over gRPC and REST.

@@ -36,20 +36,16 @@ export interface NestVersion {
     parts?: Partial<ApplicationParts>,
   ): Promise<NestGarden>;
   readonly require: NodeJS.Require;
-  /** Starts a microservice on Nest's own transport, and returns its port. */
   startOwn(this: void): Promise<number>;
 }
 
 /** What an application has in addition to the garden. */
 export interface ApplicationParts {
-  /** The options of Fastify. */
   readonly fastify: object;
   /** The options of the microservice, or `null` if the test connects it. */
   readonly hybrid: object | null;
   readonly providers: readonly object[];
-  /** The `configure` method of the module. */
   readonly configure: (consumer: object) => unknown;
-  /** Runs before the microservice is connected. */
   readonly prepare: (app: Application) => unknown;
 }
 

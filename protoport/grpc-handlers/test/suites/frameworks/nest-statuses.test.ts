@@ -25,7 +25,6 @@ const rpcs = {
 
 interface Garden {
   readonly port: number;
-  /** The part that throws, and what it throws. */
   fail: { part: Part; create: () => unknown };
 }
 

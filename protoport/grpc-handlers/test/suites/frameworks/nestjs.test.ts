@@ -8,7 +8,6 @@ import { loadGarden } from "../../garden.ts";
 import { callGarden, type ClientCall } from "../../grpc-js-client.ts";
 import { type NestGarden, nestVersions } from "./nest-garden.ts";
 
-/** Calls GetTree, and returns the species name, or the error. */
 type Caller = (url: string, treeId: number, key: string) => Promise<unknown>;
 
 const rest: Caller = async (url, treeId, key) => {

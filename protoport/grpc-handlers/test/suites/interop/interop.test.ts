@@ -13,9 +13,7 @@ import {
 } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildGo } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
+import { buildLimitMs, buildStep, createTestGateway, listenForTests } from "../../../../testing/src/index.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 import {
   type Response,
@@ -102,7 +100,6 @@ function duplex(
   return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata, options);
 }
 
-/** Returns the messages and a stream's status. */
 async function collect(
   call: ClientDuplexStream<StreamRequest, Response>,
   onMessage: (count: number) => void = () => {},
@@ -123,7 +120,6 @@ async function collect(
 
 const specialMessage = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n";
 
-/** The cases, by name in the test descriptions. */
 const cases: Readonly<Record<string, (client: Client) => Promise<void>>> = {
   async empty_unary(client) {
     expect(await unary(client, testService.EmptyCall, {})).toMatchObject({ error: null, response: {} });

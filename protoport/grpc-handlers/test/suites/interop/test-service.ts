@@ -43,7 +43,6 @@ type Rpcs = ServiceDefinition & {
   readonly UnimplementedCall: MethodDefinition<object, object>;
 };
 
-/** The served service's definition. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader have no messages of services.
 export const testService = loaded["grpc.testing.TestService"] as unknown as Rpcs;
 

@@ -11,9 +11,7 @@ import { createReflectionService, ServerReflection } from "../../../../gateway/s
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/descriptors/index.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
-import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { createTestGateway, freePort, listenForTests } from "../../../../testing/src/index.ts";
 import { addGrpcJsService, type HandlerDescriptors, readServices } from "../../../src/grpc-js.ts";
 import { createGatewayStrategy } from "../../../src/nestjs.ts";
 import { addNiceGrpcService } from "../../../src/nice-grpc.ts";
@@ -67,14 +65,12 @@ type Options = Pick<GatewayOptions, "visibility" | "validation" | "admit">;
 
 type Source = { readonly descriptors?: HandlerDescriptors };
 
-/** Starts a gateway, and returns its base URL. */
 async function serve(routes: (router: ConnectRouter) => void, options: Options): Promise<string> {
   const server = await listenForTests(createTestGateway({ ...options, routes }));
   onTestFinished(() => server[Symbol.asyncDispose]());
   return `http://127.0.0.1:${server.address.port}`;
 }
 
-/** The ways to serve a definition of proto-loader. */
 const ways: Readonly<Record<string, (options: Options, source?: Source) => Promise<string>>> = {
   addGrpcJsService: (options, source) =>
     serve((router) => void addGrpcJsService(router, admin, handlers, source), options),

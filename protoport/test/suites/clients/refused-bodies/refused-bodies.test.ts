@@ -10,10 +10,8 @@ import { buildLimitMs, buildStep, hasProgram, startGreenhouse, type TestGreenhou
 
 // Requests over HTTP/1.1 that are refused before their body has arrived. The client gets the response in any case.
 
-/** A program that sends a body for each input line, and prints the status or the error. */
 interface Client {
   readonly name: string;
-  /** The programs that must be on PATH. */
   readonly needs: readonly string[];
   readonly build?: readonly [string, ...string[]];
   readonly command: readonly [string, ...string[]];

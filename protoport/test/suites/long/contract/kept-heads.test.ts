@@ -53,7 +53,6 @@ beforeAll(async () => {
 
 afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-/** Returns everything that a handler gets from a head. */
 function requestOf({ values, url, requestMethod, requestHeader }: HandlerContext): string {
   return JSON.stringify([values.get(principalKey)?.subject, requestMethod, url, [...requestHeader]]);
 }
@@ -107,11 +106,8 @@ async function nextResponse(connection: Http1Connection): Promise<string> {
   return withoutDate(head + content.toString("latin1"));
 }
 
-function withoutDate(response: string): string {
-  return response.replaceAll(/^date: .*\r\n/gm, "");
-}
+const withoutDate = (response: string): string => response.replaceAll(/^date: .*\r\n/gm, "");
 
-/** Returns whether the connection stays open after a response. */
 const staysOpen = (response: string): boolean => !response.includes("\r\nconnection: close\r\n");
 
 type Difference = { readonly request: string; readonly got: string; readonly want: string };

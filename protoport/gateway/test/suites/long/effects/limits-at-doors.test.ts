@@ -61,7 +61,6 @@ const onSocket =
   async (door) =>
     door.name === "Fetch" ? "–" : await observe({ ...door, name: door.name });
 
-/** Sends HTTP/1.1 or HTTP/2 bytes, and returns how the server ends the connection. */
 function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] {
   return onSocket(async ({ every, name, isLimited }) => {
     const [address, version] = every.addressOf(name);
@@ -86,10 +85,7 @@ async function receiveFrom(address: Address, sent: Buffer, isLimited: boolean): 
   return isClosed ? received : undefined;
 }
 
-/** Waits until a server has closed a connection, or its side. */
-function ends(socket: Socket): Promise<unknown> {
-  return Promise.race([once(socket, "end"), once(socket, "close")]);
-}
+const ends = (socket: Socket): Promise<unknown> => Promise.race([once(socket, "end"), once(socket, "close")]);
 
 /** Returns whether an effect occurs. An effect that the table does not list is awaited for a limited time. */
 async function happens(effect: Promise<unknown>, isLimited: boolean): Promise<boolean> {

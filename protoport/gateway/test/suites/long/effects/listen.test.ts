@@ -41,12 +41,10 @@ const usual: GatewayOptions = {
   ],
 };
 
-/** A gateway's options, and how it listens. */
 type Served = { readonly gateway?: Partial<GatewayOptions>; readonly listen?: ListenOptions };
 
 type Observe = (address: Address) => Promise<unknown>;
 
-/** Compares what a gateway's clients observe. */
 function compare(off: Served, on: Served, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async ({ gateway, listen }) => {
     const server = createGateway({ ...usual, ...gateway });
@@ -60,7 +58,6 @@ function compare(off: Served, on: Served, observe: Observe): Promise<Differs> {
   });
 }
 
-/** Gets a path, and returns the status and the body. */
 const get =
   (path: string, header: Readonly<Record<string, string>> = {}): Observe =>
   async (address) => {
@@ -68,7 +65,6 @@ const get =
     return [response.httpStatus, String(response.body)];
   };
 
-/** Returns whether the server closes a connection on which a client sends this. */
 const closes =
   (text: string): Observe =>
   async (address) => {
@@ -85,7 +81,6 @@ async function isClosedSoon(socket: Socket): Promise<boolean> {
   return await Promise.race([closed, sleep(settledMs, false)]);
 }
 
-/** Returns what a client observes about its HTTP/2 session. */
 const observeSession =
   (read: (session: ReturnType<typeof connectHttp2>) => unknown): Observe =>
   async ({ address, port }) => {
@@ -212,7 +207,6 @@ const goAway: Observe = observeSession(async (session) => {
   return await Promise.race([received, sleep(settledMs, false)]);
 });
 
-/** Returns whether a call that takes 200 ms gets its response. */
 const getsSlowReading: Observe = observeSession(async (session) => {
   const call = session.request({ ":path": "/sensors/slow/reading" });
   const closed = once(call.on("error", () => undefined).resume(), "close").then(() => "no response");

@@ -7,10 +7,7 @@ import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } fro
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { collect } from "../../../../../testing/src/collect.ts";
-import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { collect, errorOf, exchangeHttp1, statelessRequest } from "../../../../../testing/src/index.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { serveWithHandler } from "../../../../../testing/src/gateway/serve-with-handler.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
@@ -31,12 +28,10 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-/** What a handler or an interceptor got. */
 type Received = { readonly method: DescMethod; readonly note: string; readonly mode: number | undefined };
 
 const received: Received[] = [];
 
-/** A message that the handler keeps. */
 const kept = { bed: 1n, liters: 2, note: "secret", mode: 2 };
 
 const recordRequests: Interceptor = (next) => (request) => {

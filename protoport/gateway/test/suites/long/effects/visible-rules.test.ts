@@ -49,7 +49,6 @@ test("HTTP rules and omissions for hidden RPCs are ignored", async () => {
   expect([await statusFor([]), await statusFor(["INTERNAL"])]).toEqual([404, 200]);
 });
 
-/** Returns the greenhouse with changes to its file. */
 function changeGreenhouse(change: (proto: FileDescriptorProto) => void): typeof GreenhouseService {
   const proto = structuredClone(greenhouse.file.proto);
   change(proto);
@@ -59,7 +58,6 @@ function changeGreenhouse(change: (proto: FileDescriptorProto) => void): typeof 
   return service;
 }
 
-/** Returns an unknown field with a message. */
 function unknownField(no: number, message: Uint8Array): UnknownField {
   return { no, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(message).finish() };
 }
@@ -78,7 +76,6 @@ function ruledGreenhouse(): typeof GreenhouseService {
   });
 }
 
-/** Returns the bytes of the files of services, as reflection sends them. */
 function textOf(described: readonly DescService[]): string {
   return described
     .map(({ file }) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)).toString("latin1"))
@@ -145,7 +142,6 @@ const get = (value: string, more: Rule = {}): Rule => ({ pattern: { case: "get",
 const post = (value: string, more: Rule = {}): Rule => ({ pattern: { case: "post", value }, ...more });
 const custom = (path: string): Rule => ({ pattern: { case: "custom", value: { kind: "QUERY", path } } });
 
-/** Returns the greenhouse with another rule for WaterBed. */
 function withRule(rule: Rule): typeof GreenhouseService {
   return changeGreenhouse(({ service: [service] }) => {
     const options = service?.method.find(({ name }) => name === "WaterBed")?.options;
@@ -155,7 +151,6 @@ function withRule(rule: Rule): typeof GreenhouseService {
   });
 }
 
-/** Returns the routes of WaterBed for REST, and its operations in OpenAPI. */
 function routesOf(service: typeof GreenhouseService, allow: readonly string[]): readonly (readonly string[])[] {
   const gateway = createGateway({ routes: (router) => router.service(service, {}), visibility: { allow } });
   const routes = gateway.routes.filter(({ template, path }) => template !== undefined && !path.includes("sensors"));

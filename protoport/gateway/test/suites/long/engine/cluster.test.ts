@@ -12,11 +12,7 @@ import { createCertificate, getReadingProcedure, within } from "../../../../../t
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-interface ListeningWorker {
-  readonly worker: Worker;
-  readonly pid: number | undefined;
-  readonly at: BoundAddress;
-}
+type ListeningWorker = { readonly worker: Worker; readonly pid: number | undefined; readonly at: BoundAddress };
 
 async function startWorker(options: ListenOptions = {}): Promise<ListeningWorker> {
   cluster.setupPrimary({
@@ -48,7 +44,6 @@ function open({ address, port }: BoundAddress): Socket {
   return socket;
 }
 
-/** Resolves to the process that serves a connection's next request, or to how the connection closed. */
 async function ask(socket: Socket, text: string = request): Promise<number | string> {
   const response = new Promise<number | string>((resolve) => {
     let received = "";
@@ -64,7 +59,6 @@ async function ask(socket: Socket, text: string = request): Promise<number | str
   return await within(response, "a response");
 }
 
-/** Opens connections one after the other, and returns the process that serves each connection. */
 async function askMany(at: BoundAddress, count: number, text?: string): Promise<(number | string)[]> {
   const pids: (number | string)[] = [];
   while (pids.length < count) pids.push(await ask(open(at), text));
@@ -150,8 +144,7 @@ test("a killed worker leaves the port to the others, and its replacement shares 
   await within(exited, "the end of a worker");
   expect(await askMany(killed.at, 2)).toEqual([other.pid, other.pid]);
   const next = await startWorker({ port: 0 });
-  expect(next.at).toEqual(killed.at);
-  expect(new Set(await askMany(next.at, 2))).toEqual(new Set([other.pid, next.pid]));
+  expect([next.at, new Set(await askMany(next.at, 2))]).toEqual([killed.at, new Set([other.pid, next.pid])]);
 });
 
 test("the port closes with the last worker", async () => {

@@ -17,7 +17,6 @@ import { leastOf } from "../../../../../testing/src/least-of.ts";
 
 const requests = 48;
 
-/** Returns a request with the beginning of a body. */
 function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
   const header: Field[] = [["content-type", "application/proto"], ...more];
   return { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.alloc(bytes, "p") };
@@ -149,7 +148,6 @@ describe.each([
   });
 });
 
-/** Waits until the server has no open request. */
 async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
   while (greenhouse.openRequests() > 0) await nextTurn();
 }

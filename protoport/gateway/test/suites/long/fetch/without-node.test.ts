@@ -41,7 +41,6 @@ const web = {
 
 let fetch: FetchHandler;
 
-/** Bundles a module for browsers, and returns its exports. */
 async function runWithoutNode<Exports>(path: string): Promise<Exports> {
   const { output } = await build({
     input: join(projectFolder, path),
@@ -106,7 +105,6 @@ test("validation works without Node.js, except for untrusted rules", async () =>
     );
     return (await exchangeFetch(validated, request)).httpStatus;
   };
-  expect(await register(validAccount)).toBe(200);
-  expect(await register({ ...validAccount, email: "ada" })).toBe(400);
+  expect([await register(validAccount), await register({ ...validAccount, email: "ada" })]).toEqual([200, 400]);
   await expect(openSignup({ untrusted: true })).rejects.toThrow("untrusted of openValidation requires node:vm");
 });

@@ -24,7 +24,6 @@ interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a gateway whose readiness depends on a tank. */
 async function serve(tank: ServerPart = {}): Promise<Served> {
   const readiness = new Readiness({ tank });
   const health = createHealthService({ readiness, services: [GreenhouseService.typeName] });
@@ -187,7 +186,6 @@ test.concurrent("1,000 watchers across connections share one timer", async ({ ex
   for (const connection of connections) connection.socket.resetAndDestroy();
 });
 
-/** Watches without a transport. */
 function watchFrom(
   { watch }: ReturnType<typeof createHealthService>,
   requestSignal: AbortSignal,

@@ -184,7 +184,6 @@ test("10,000 tools have different valid names, and are listed in pages", async (
     for (const { name } of page.tools) names.add(name);
     cursor = page.nextCursor;
   }
-  expect(pages).toBe(100);
-  expect(names.size).toBe(10_000);
+  expect([pages, names.size]).toEqual([100, 10_000]);
   expect([...names].filter((name) => !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(String(name)))).toEqual([]);
 });

@@ -20,7 +20,6 @@ function texts(length: number, from = 1): FieldInit[] {
   return Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
 }
 
-/** Returns a file's service without imports. */
 function serviceOf(file: FileInit): DescService {
   const whole = { name: "nested.proto", package: "nested", syntax: "proto3", ...file, dependency: [] };
   return serviceIn(whole, "nested.Nested");

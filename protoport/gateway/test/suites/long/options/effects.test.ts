@@ -32,7 +32,6 @@ const rules: NonNullable<RestOptions["rules"]> = [
   { selector: `${GreenhouseService.typeName}.RecordReadings`, pattern: pattern("/readings", "post"), body: "*" },
 ];
 
-/** Rules of a service that is not registered. */
 const other: NonNullable<RestOptions["rules"]> = [
   { selector: "other.v1.Other.Get", pattern: pattern("/other", "get") },
 ];

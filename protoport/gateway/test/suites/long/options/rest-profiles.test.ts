@@ -20,7 +20,6 @@ const rules: NonNullable<RestOptions["rules"]> = [
     body: "*" },
 ];
 
-/** Sends a request to services whose handlers echo their requests. */
 async function send(
   rest: ProfileOptions,
   requestLine: string,
@@ -71,7 +70,6 @@ interface ProfileOptions extends RestOptions {
   readonly jsonOptions?: { readonly alwaysEmitImplicit: boolean };
 }
 
-/** A request whose response depends on a profile, and the option that overrides the profile. */
 interface Case {
   readonly profile: RestProfile;
   readonly option: string;
@@ -198,7 +196,6 @@ describe("rest.profile", () => {
   });
 });
 
-/** Returns an option of a profile as the page shows it. */
 function shown([option, value]: readonly [string, unknown]): string {
   if (Array.isArray(value)) return `\`${option}\` (${value.map((each) => `\`${each}\``).join(" ")})`;
   return value === true ? `\`${option}\`` : `\`${option}: ${JSON.stringify(value)}\``;

@@ -164,7 +164,6 @@ test("a stream that an interceptor returns after its deadline is closed", async 
   await within(ended.promise, "the end of the stream");
 });
 
-/** A compression that does not change bytes. */
 const unchanging: StreamCompression = {
   name: "gzip",
   compress: unchanged,

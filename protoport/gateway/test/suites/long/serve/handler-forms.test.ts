@@ -40,7 +40,6 @@ async function readOne(call: Promise<{ readonly note?: string; readonly count?: 
   }
 }
 
-/** Makes a call of each kind. */
 const calls = {
   unary: (client: Client) => readOne(client.waterBed({})),
   "client stream": (client: Client) => readOne(client.recordReadings(readings())),
@@ -52,13 +51,10 @@ const kinds: readonly Kind[] = ["unary", "client stream", "server stream", "both
 
 interface Row {
   readonly kind: Kind;
-  /** What the handler does. */
   readonly form: string;
   /** The handlers, which may fail by this function. */
   readonly handlers: (fail: () => never) => Greenhouse;
-  /** The messages before the call ends. */
   readonly messages?: readonly string[];
-  /** Whether it never fails. */
   readonly succeeds?: true;
 }
 
@@ -134,23 +130,18 @@ const through: readonly { readonly name: string; readonly interceptors: Intercep
   { name: "through an interceptor that awaits", interceptors: [(next) => async (request) => await next(request)] },
 ];
 
+// oxfmt-ignore
 const errors = [
-  {
-    name: "an error for the client",
-    create: () => new ConnectError("no such bed", Code.NotFound),
-    code: Code.NotFound,
-    faults: 0,
-  },
+  { name: "an error for the client", create: () => new ConnectError("no such bed", Code.NotFound), code: Code.NotFound,
+    faults: 0 },
   { name: "a fault", create: () => new Error("a defect"), code: Code.Internal, faults: 1 },
 ];
 
 expectNoUnhandledRejections();
 
-/** What the servers run for the current test. */
 let current: { readonly handlers: Greenhouse; readonly interceptor?: Interceptor } = { handlers: {} };
 let reportedFaults = 0;
 
-/** Calls the current test's handler. */
 function currentHandler<Name extends keyof Greenhouse>(name: Name): NonNullable<Greenhouse[Name]> {
   const handler = current.handlers[name];
   if (handler === undefined) throw new Error(`the test has no handler for ${name}`);
@@ -167,7 +158,6 @@ const handlersOfTest: Greenhouse = {
 /** A client for each protocol, and the server that it calls. */
 type Callers = readonly { readonly name: string; readonly client: Client; readonly greenhouse: TestGreenhouse }[];
 
-/** Starts a server for each way to listen, which is closed after all tests. */
 async function startServers(interceptors: Interceptor[]): Promise<Callers> {
   const options = { interceptors, onFault: () => void (reportedFaults += 1) };
   const own = await startGreenhouse(handlersOfTest, options);
@@ -182,7 +172,6 @@ async function startServers(interceptors: Interceptor[]): Promise<Callers> {
   });
 }
 
-/** Makes a call in each protocol that supports it, and expects the same outcome from each. */
 async function expectEnds(
   callers: Callers,
   kind: Kind,
@@ -239,7 +228,6 @@ const working: Greenhouse = {
   controlClimate: readings,
 };
 
-/** Interceptors that fail before or after their handler. */
 const interceptorForms: readonly { readonly form: string; readonly create: (fail: () => never) => Interceptor }[] = [
   { form: "throws", create: (fail) => () => () => fail() },
   { form: "rejects", create: (fail) => () => async () => fail() },

@@ -12,9 +12,7 @@ type Version = Parameters<typeof openUpload>[1];
 
 interface Stuck {
   readonly greenhouse: TestGreenhouse;
-  /** Makes a call whose response is compressed. */
   call(version: Version, ...more: readonly Field[]): Promise<Upload>;
-  /** Waits until a call has started the compression. */
   compressing(): Promise<void>;
   /** Checks that the call has released everything. Its connection may stay open. */
   expectNothingLeft(): Promise<void>;

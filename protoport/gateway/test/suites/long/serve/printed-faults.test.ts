@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../../src/serve/faults.ts";
 import type { Failure } from "../../../../src/http/problems.ts";
-import { waterBedProcedure, wireFormats } from "../../../../../testing/src/index.ts";
-import { runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { runProgram, waterBedProcedure, wireFormats } from "../../../../../testing/src/index.ts";
 
 // The output on standard error without `onFault`.
 
@@ -21,15 +20,12 @@ describe("a printed fault", () => {
     printed = stderr;
   });
 
+  // oxfmt-ignore
   const rows = [
     { place: "handler", what: inHandler, procedure: waterBedProcedure, formats: all },
     { place: "interceptor", what: inHandler, procedure: waterBedProcedure, formats: all },
-    {
-      place: "stream",
-      what: inHandler,
-      procedure: watchReadingsProcedure,
-      formats: ["connect-proto", "grpc", "grpc-web"],
-    },
+    { place: "stream", what: inHandler, procedure: watchReadingsProcedure,
+      formats: ["connect-proto", "grpc", "grpc-web"] },
     { place: "admit", what: inAdmit, procedure: waterBedProcedure, formats: all },
     { place: "later-admit", what: inAdmit, procedure: waterBedProcedure, formats: all },
   ];
@@ -58,7 +54,6 @@ function secret(): never {
 
 const handlerFailed: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler has failed" };
 
-/** Returns the lines printed for reports. */
 function linesOf(report: (onFault: ReturnType<typeof createFaultReporter>) => void): string[] {
   using printing = vi.spyOn(console, "error").mockReturnValue();
   report(createFaultReporter());

@@ -1,7 +1,6 @@
 import { createServer, ServerError, Status } from "nice-grpc";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, listenForTests } from "../../../../../testing/src/index.ts";
 import { addNiceGrpcService, readServices } from "../../../../src/nice-grpc.ts";
 import { loadGarden } from "../../../garden.ts";
 import { callGarden, type GardenServer } from "../../../grpc-js-client.ts";

@@ -135,7 +135,6 @@ test.for([
   expect(String(responses[0])).toContain('"speciesName":"oak 1oak 1');
 });
 
-/** Returns the responses over REST and gRPC, as messages and streams. */
 async function callBoth({ address: { port } }: TestGarden, treeId: number): Promise<unknown> {
   const url = `http://127.0.0.1:${String(port)}/v1`;
   const response = await fetch(`${url}/beds/1/trees/${String(treeId)}`);

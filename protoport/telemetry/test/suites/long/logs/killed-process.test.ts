@@ -36,7 +36,6 @@ async function linesOfKilled(change: string): Promise<readonly unknown[]> {
 test("a killed process keeps the same lines as with pino alone", async () => {
   const withoutHook = 'Reflect.set(log, symbols.hooksSym, {}); log.level = "info";';
   const [own, ofPino] = await Promise.all(["", withoutHook].map(linesOfKilled));
-  expect(own).toEqual(ofPino);
-  expect(own?.slice(0, 4)).toEqual(["1 first", "1 second", "2 first", "2 second"]);
+  expect([own, own?.slice(0, 4)]).toEqual([ofPino, ["1 first", "1 second", "2 first", "2 second"]]);
   expect(own?.length).toBeGreaterThanOrEqual(198);
 });

@@ -14,9 +14,7 @@ import { isPeerAtLeast } from "../../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
-  /** connect-node's addresses, by HTTP version. */
   readonly connectNode: Readonly<Record<HttpVersion, Address>>;
-  /** The gateway's address, for both versions. */
   readonly gateway: Address;
   [Symbol.asyncDispose](): Promise<void>;
 }

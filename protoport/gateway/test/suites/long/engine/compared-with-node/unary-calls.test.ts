@@ -49,11 +49,8 @@ function isSupported({ format }: Wire): boolean {
   return format.protocol !== "rest" && format.name !== "grpc-web-text";
 }
 
-function codeOf(format: WireFormat, response: HttpResponse): number {
-  return readOutcome(format, response).code;
-}
+const codeOf = (format: WireFormat, response: HttpResponse): number => readOutcome(format, response).code;
 
-/** Returns what a client gets from a response: status, fields and messages. */
 function observedBy(format: WireFormat, response: HttpResponse): unknown {
   const header = response.header.filter(([name]) => !framing.has(name));
   const isRpc = (fieldValue(response.header, "content-type") ?? "").startsWith("application/grpc");

@@ -108,18 +108,15 @@ const limitCases: readonly UnaryCallCase[] = [
 ];
 
 // Different parsers write the messages, which contain the position.
+// oxfmt-ignore
 const messageCases: readonly UnaryCallCase[] = [
   { name: "invalid JSON", request: raw(inFormat("{")), only: isJson, codeOnly: always },
   { name: "JSON with an unknown field", request: raw(inFormat('{"bed":"7","pots":3}')), only: isJson },
   { name: "JSON with a number for an int64", request: raw(inFormat('{"bed":7}')), only: isJson },
   { name: "no envelope", request: raw(() => Buffer.alloc(0)), only: isEnveloped, codeOnly: always },
   { name: "half an envelope", request: raw(() => Buffer.of(0, 0, 0)), only: isEnveloped, codeOnly: always },
-  {
-    name: "two messages",
-    request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),
-    only: (wire) => isEnveloped(wire) && isJson(wire),
-    codeOnly: always,
-  },
+  { name: "two messages", request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),
+    only: (wire) => isEnveloped(wire) && isJson(wire), codeOnly: always },
 ];
 
 const getCases: readonly UnaryCallCase[] = [

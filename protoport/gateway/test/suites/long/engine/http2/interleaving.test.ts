@@ -67,9 +67,9 @@ function randomScript(dice: Dice): Script {
   ];
 }
 
-function inOneFrame(header: readonly Field[]): Script[number] {
-  return (id) => [headersFrame(id, header)];
-}
+const inOneFrame =
+  (header: readonly Field[]): Script[number] =>
+  (id) => [headersFrame(id, header)];
 
 function inManyFrames(header: readonly Field[], bytes: number): Script[number] {
   const block = headersFrame(1, header).payload;
@@ -85,9 +85,9 @@ function inManyFrames(header: readonly Field[], bytes: number): Script[number] {
     );
 }
 
-function plain(piece: Buffer): Script[number] {
-  return (id) => [dataFrame(id, piece)];
-}
+const plain =
+  (piece: Buffer): Script[number] =>
+  (id) => [dataFrame(id, piece)];
 
 function padded(piece: Buffer, padding: number): Script[number] {
   const payload = Buffer.concat([Buffer.of(padding), piece, Buffer.alloc(padding)]);

@@ -27,7 +27,6 @@ const value = fc.oneof(
 );
 const fieldLists = fc.array(fc.tuple(name, value), { maxLength: 12 });
 
-/** Returns nghttp2's name for one of our constants. */
 function nameInNode(prefix: string, ours: string): string {
   const words = ours === "http11Required" ? "http_1_1_required" : ours.replaceAll(/[A-Z]/g, "_$&");
   return `NGHTTP2_${prefix}${words.toUpperCase()}`;
@@ -124,7 +123,6 @@ describe("a node:http2 client", () => {
   });
 });
 
-/** Returns a response's header and trailer fields. */
 async function fieldsOf(stream: ClientHttp2Stream): Promise<{ readonly header: Fields; readonly trailer: Fields }> {
   let header: Fields = [];
   let trailer: Fields = [];

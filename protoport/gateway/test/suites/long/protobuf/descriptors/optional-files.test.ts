@@ -12,8 +12,7 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
 }
 
 test.each(optionalFiles)("a service with an unused import that is $name is read", ({ files }) => {
-  expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
-  expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
+  expect([servicesOf(wholeService, ...files), servicesOf(...files, wholeService)]).toEqual([["a.Whole"], ["a.Whole"]]);
 });
 
 test.each(optionalFiles)("a service with a used import that is $name is omitted or refused", ({ files, problem }) => {

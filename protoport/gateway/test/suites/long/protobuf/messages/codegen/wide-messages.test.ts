@@ -43,8 +43,7 @@ describe.each([100, 101, 1000])("a message with %i fields", (count) => {
   const readBytes = (): unknown => readFast(reader, bytes, 100, true);
 
   test("is read from JSON and from binary", () => {
-    expect(readJson()).toEqual(message);
-    expect(readBytes()).toEqual(message);
+    expect([readJson(), readBytes()]).toEqual([message, message]);
     expect(readFast(reader, new Uint8Array(), 100, true)).toEqual(create(desc));
   });
 

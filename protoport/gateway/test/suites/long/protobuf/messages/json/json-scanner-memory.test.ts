@@ -3,19 +3,16 @@ import { JsonScanner } from "../../../../../../src/protobuf/messages/json/json-s
 import { retainedBytes } from "../../../../../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../../../../../testing/src/least-of.ts";
 
-test.each([
-  { what: "a string value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
-  {
-    what: "a string value with an escape",
-    take: (scanner: JsonScanner) => scanner.readString(),
-    of: (name: string) => name.replace("number", String.raw`\u006eumber`),
-  },
-  {
-    what: "an object key",
-    take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
-    of: (name: string) => `{${name}:1}`,
-  },
-])("$what does not keep the JSON text in memory", async ({ take, of }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { what: "a string value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
+    { what: "a string value with an escape", take: (scanner: JsonScanner) => scanner.readString(),
+      of: (name: string) => name.replace("number", String.raw`\u006eumber`) },
+    { what: "an object key", take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
+      of: (name: string) => `{${name}:1}` },
+  ],
+)("$what does not keep the JSON text in memory", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
     const before = await retainedBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {
