@@ -186,10 +186,9 @@ describeUnknownOptions({ tree: protoportTree, isCovered: (entry) => !forAdapters
 
 const named = (name: string): object => ({ [name]: 1 });
 
-describe("the suggestion for an unknown name", () => {
-  test.each<[name: string, give: () => unknown, message: string]>(
-    // oxfmt-ignore
-    [
+test.each<[name: string, give: () => unknown, message: string]>(
+  // oxfmt-ignore
+  [
       ["for an option", () => createGateway({ routes, ...named("readMaxByte") }),
         'unknown option "readMaxByte", did you mean "readMaxBytes"?'],
       ["for swapped letters", () => createGateway({ routes, ...named("cros") }),
@@ -211,9 +210,8 @@ describe("the suggestion for an unknown name", () => {
         () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
         'unknown option "onRespons", did you mean "onResponse"?'],
     ],
-  )("%s is the nearest known name", async (_, give, message) => {
-    await expect(async () => await give()).rejects.toThrow(message);
-  });
+)("the suggestion for an unknown name %s is the nearest known name", async (_, give, message) => {
+  await expect(async () => await give()).rejects.toThrow(message);
 });
 
 describe("required options", () => {

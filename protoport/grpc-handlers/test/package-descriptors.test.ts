@@ -55,12 +55,13 @@ function shapeOf(service: DescService | undefined): unknown {
 
 const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeName === "garden.v1.Garden");
 
-describe("proto-loader's descriptors", () => {
-  test.each([{ keepCase: false }, { keepCase: true }])("loaded with %j match buf's descriptors", (options) => {
+test.each([{ keepCase: false }, { keepCase: true }])(
+  "proto-loader's descriptors loaded with %j match buf's descriptors",
+  (options) => {
     const [service, ...others] = readServices(loadGarden(options));
     expect([shapeOf(service), others]).toEqual([shapeOf(garden), []]);
-  });
-});
+  },
+);
 
 test("readServices omits extensions in proto-loader definitions", () => {
   const types = `${ask} message Open { extensions 100 to 199; } extend Open { optional string note = 100; }`;

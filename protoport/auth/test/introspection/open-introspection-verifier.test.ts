@@ -349,23 +349,21 @@ test("the in-flight limit does not apply to consecutive requests", async () => {
   expect(messages).toEqual([]);
 });
 
-describe("openIntrospectionVerifier", () => {
-  test.each([
-    { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /must use https/ },
-    { name: "a missing client id", source: { clientId: "" }, want: /requires a client id/ },
-    { name: "a missing secret file", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
-    { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
-    { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
-    { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
-  ])("reports $name as a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
-    using folder = createTempFolder();
-    const clientSecretFile = folder.write("secret", secret);
-    const result = await openIntrospectionVerifier(
-      { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source },
-      quietLog,
-    );
-    expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
-  });
+test.each([
+  { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /must use https/ },
+  { name: "a missing client id", source: { clientId: "" }, want: /requires a client id/ },
+  { name: "a missing secret file", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
+  { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
+  { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
+  { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
+])("openIntrospectionVerifier reports $name as a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
+  using folder = createTempFolder();
+  const clientSecretFile = folder.write("secret", secret);
+  const result = await openIntrospectionVerifier(
+    { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source },
+    quietLog,
+  );
+  expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
 });
 
 const invalid = (name: string) => ({ kind: "invalid", reason: `"${name}" must be a string of 1 to 255 characters` });

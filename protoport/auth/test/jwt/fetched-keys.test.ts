@@ -236,16 +236,14 @@ describe("a token that names an unknown key", () => {
   });
 });
 
-describe("unchanged keys", () => {
-  test("do not invalidate cached tokens", async () => {
-    using provider = await startProvider();
-    using verifier = await openVerifierAt(provider);
-    const text = await provider.sign();
-    await outcomeOf(verifier, text);
-    await verifier.reload?.();
-    expect(provider.requests).toEqual(["/keys", "/keys"]);
-    expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
-  });
+test("unchanged keys do not invalidate cached tokens", async () => {
+  using provider = await startProvider();
+  using verifier = await openVerifierAt(provider);
+  const text = await provider.sign();
+  await outcomeOf(verifier, text);
+  await verifier.reload?.();
+  expect(provider.requests).toEqual(["/keys", "/keys"]);
+  expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
 });
 
 test("a valid key among invalid keys is used for tokens without kid", async () => {

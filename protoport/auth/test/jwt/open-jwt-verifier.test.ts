@@ -220,10 +220,9 @@ describe("an invalid token", () => {
   });
 });
 
-describe("a token", () => {
-  test.each<[name: string, token: () => string | Promise<string>]>(
-    // oxfmt-ignore
-    [
+test.each<[name: string, token: () => string | Promise<string>]>(
+  // oxfmt-ignore
+  [
       ["is from another issuer", () => provider.sign({ iss: "https://evil.example" })],
       ["is from an issuer with an additional slash", () => provider.sign({ iss: `${provider.issuer}/` })],
       ["has no issuer", () => provider.sign({ iss: undefined })],
@@ -238,27 +237,23 @@ describe("a token", () => {
       ["consists of dots", () => ".".repeat(8000)],
       ["is 8 KiB of nested arrays", () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`],
     ],
-  )("that %s gets the outcome unknown", async (_, token) => {
-    expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
-  });
+)("a token that %s gets the outcome unknown", async (_, token) => {
+  expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
 });
 
-describe("a verifier with the type at+jwt (RFC 9068)", () => {
-  test.each([
-    { typ: "at+jwt", want: "principal", verb: "accepts" },
-    { typ: "JWT", want: "invalid", verb: "rejects" },
-    { typ: undefined, want: "invalid", verb: "rejects" },
-    { typ: 5, want: "invalid", verb: "rejects" },
-  ])("$verb the typ $typ in a token", async ({ typ, want }) => {
-    using by = await open({ type: "at+jwt" });
-    expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
-  });
+test.each([
+  { typ: "at+jwt", want: "principal", verb: "accepts" },
+  { typ: "JWT", want: "invalid", verb: "rejects" },
+  { typ: undefined, want: "invalid", verb: "rejects" },
+  { typ: 5, want: "invalid", verb: "rejects" },
+])("a verifier with the type at+jwt (RFC 9068) $verb the typ $typ in a token", async ({ typ, want }) => {
+  using by = await open({ type: "at+jwt" });
+  expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
 });
 
-describe("scopes with enforceScopes", () => {
-  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>(
-    // oxfmt-ignore
-    [
+test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>(
+  // oxfmt-ignore
+  [
       { name: "are read from scope, separated by spaces", claims: { scope: "orders:delete  orders:read" },
         want: ["orders:delete", "orders:read"] },
       { name: "are read from Entra's scp", claims: { scp: "orders:delete" }, want: ["orders:delete"] },
@@ -271,12 +266,11 @@ describe("scopes with enforceScopes", () => {
       { name: "are read only from the configured claims", scopeClaims: ["roles"],
         claims: { scope: "orders:delete", roles: ["orders:read"] }, want: ["orders:read"] },
     ],
-  )("$name", async ({ claims, want, scopeClaims }) => {
-    using by = await open({ enforceScopes: true, scopeClaims });
-    expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
-      kind: "principal",
-      scopes: new Set(want),
-    });
+)("scopes with enforceScopes $name", async ({ claims, want, scopeClaims }) => {
+  using by = await open({ enforceScopes: true, scopeClaims });
+  expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
+    kind: "principal",
+    scopes: new Set(want),
   });
 });
 

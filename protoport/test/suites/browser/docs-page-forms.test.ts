@@ -97,21 +97,19 @@ async function sendFor(type: string, body: string | Buffer, status = 200): Promi
 
 const command = (): Promise<string> => page.locator(".command").innerText();
 
-describe("the token form", () => {
-  test.each(["Bearer a-token", "authorization:bearer  a-token", " a-token "])(
-    "sends the token of the text %j without cookies",
-    async (text) => {
-      const { host } = new URL(other.baseUrl);
-      await page.context().addCookies([{ name: "a", value: "b", url: `http://${host}` }]);
-      await openOperation({}, { security: [{ bearer: [] }], servers: [{ url: other.baseUrl }] });
-      await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
-      await page.getByLabel("Bearer token").fill(text);
-      await page.getByRole("button", { name: "Authorize" }).click();
-      await send();
-      expect(received).toEqual([{ authorization: "Bearer a-token", cookie: undefined }]);
-    },
-  );
-});
+test.each(["Bearer a-token", "authorization:bearer  a-token", " a-token "])(
+  "the token form sends the token of the text %j without cookies",
+  async (text) => {
+    const { host } = new URL(other.baseUrl);
+    await page.context().addCookies([{ name: "a", value: "b", url: `http://${host}` }]);
+    await openOperation({}, { security: [{ bearer: [] }], servers: [{ url: other.baseUrl }] });
+    await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
+    await page.getByLabel("Bearer token").fill(text);
+    await page.getByRole("button", { name: "Authorize" }).click();
+    await send();
+    expect(received).toEqual([{ authorization: "Bearer a-token", cookie: undefined }]);
+  },
+);
 
 describe("the request form", () => {
   test.each([
@@ -355,22 +353,20 @@ describe("a response", () => {
   });
 });
 
-describe("the search", () => {
-  test("finds operations with all words, in their RPC, summary or group", async () => {
-    const operation = (members: object): object => ({ get: { responses: ok, ...members } });
-    const paths = {
-      "/a": operation({ summary: "Red oak", tags: ["Wood"] }),
-      "/b": operation({ summary: "Red pine", "x-rpc": { procedure: "/forest.v1.Trees/Get", path: "/b" } }),
-    };
-    await open("", { paths });
-    const found = async (words: string): Promise<string[]> => {
-      await page.getByLabel("Search").fill(words);
-      return (await page.locator("#list li:visible .path").allInnerTexts()).map((text) => text.trim());
-    };
-    expect([await found("red"), await found("OAK red")]).toEqual([["/a", "/b"], ["/a"]]);
-    expect([await found("trees/get"), await found("wood get")]).toEqual([["/b"], ["/a"]]);
-    await page.getByText("1 found").waitFor();
-    expect(await found("none")).toEqual([]);
-    await page.getByText("0 found").waitFor();
-  });
+test("the search finds operations with all words, in their RPC, summary or group", async () => {
+  const operation = (members: object): object => ({ get: { responses: ok, ...members } });
+  const paths = {
+    "/a": operation({ summary: "Red oak", tags: ["Wood"] }),
+    "/b": operation({ summary: "Red pine", "x-rpc": { procedure: "/forest.v1.Trees/Get", path: "/b" } }),
+  };
+  await open("", { paths });
+  const found = async (words: string): Promise<string[]> => {
+    await page.getByLabel("Search").fill(words);
+    return (await page.locator("#list li:visible .path").allInnerTexts()).map((text) => text.trim());
+  };
+  expect([await found("red"), await found("OAK red")]).toEqual([["/a", "/b"], ["/a"]]);
+  expect([await found("trees/get"), await found("wood get")]).toEqual([["/b"], ["/a"]]);
+  await page.getByText("1 found").waitFor();
+  expect(await found("none")).toEqual([]);
+  await page.getByText("0 found").waitFor();
 });

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { startGreenhouse, type TestGreenhouse } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
@@ -60,22 +60,21 @@ function codeOf(start: string, path: string): string {
   return block.text.replace("/v1/readings", path);
 }
 
-describe("the documented JSON Lines program", () => {
-  test.each([
-    { path: "/v1/readings", want: ["a", "b\n", "ü"] },
-    { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },
-  ])("reads the stream $path completely", async ({ path, want }) => {
-    const code = codeOf("const response = await fetch", path);
-    const program = `(async () => { ${surroundings} try { ${code} } catch (e) { seen.push(String(e)); } return seen; })()`;
-    expect(await page.evaluate(program)).toEqual(want);
-  });
+test.each([
+  { path: "/v1/readings", want: ["a", "b\n", "ü"] },
+  { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },
+])("the documented JSON Lines program reads the stream $path completely", async ({ path, want }) => {
+  const code = codeOf("const response = await fetch", path);
+  const program = `(async () => { ${surroundings} try { ${code} } catch (e) { seen.push(String(e)); } return seen; })()`;
+  expect(await page.evaluate(program)).toEqual(want);
 });
 
-describe("the documented program for server-sent events", () => {
-  test.each([
-    { path: "/v1/readings", want: ["a", "b\n", "ü"] },
-    { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
-  ])("reads the stream $path completely in one request", async ({ path, want }) => {
+test.each([
+  { path: "/v1/readings", want: ["a", "b\n", "ü"] },
+  { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
+])(
+  "the documented program for server-sent events reads the stream $path completely in one request",
+  async ({ path, want }) => {
     opened = 0;
     const code = codeOf("const events = new EventSource", path);
     const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";
@@ -85,5 +84,5 @@ describe("the documented program for server-sent events", () => {
       want,
     );
     expect(opened).toBe(1);
-  });
-});
+  },
+);

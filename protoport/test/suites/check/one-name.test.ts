@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier } from "../../../auth/src/index.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
 import { drainGracefully, Readiness } from "../../../gateway/src/health/index.ts";
@@ -117,17 +117,15 @@ const flagDifferences: Readonly<Record<string, string>> = {
 
 const rows = settingRows();
 
-describe("a setting of proxy.yaml", () => {
-  test.each(rows.filter(({ path }) => !path.startsWith("methodConfig[")))(
-    "$path has the name of its option, except for listed differences",
-    async ({ path }) => {
-      const [, parent = "", name = ""] = /^(?:(.*)\.)?([^.]+)$/.exec(path) ?? [];
-      const owners = sections[parent] ?? [];
-      const known = parent.endsWith("tls") ? tlsNames : (await Promise.all(owners.map(optionsOf))).flat();
-      expect([path, known.includes(name)]).toEqual([path, !(path in settingDifferences)]);
-    },
-  );
-});
+test.each(rows.filter(({ path }) => !path.startsWith("methodConfig[")))(
+  "the setting $path of proxy.yaml has the name of its option, except for listed differences",
+  async ({ path }) => {
+    const [, parent = "", name = ""] = /^(?:(.*)\.)?([^.]+)$/.exec(path) ?? [];
+    const owners = sections[parent] ?? [];
+    const known = parent.endsWith("tls") ? tlsNames : (await Promise.all(owners.map(optionsOf))).flat();
+    expect([path, known.includes(name)]).toEqual([path, !(path in settingDifferences)]);
+  },
+);
 
 /** Returns the flags that a path may have: its ends, with lists in the singular or the plural. */
 function flagsOf(path: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from "node:events";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { fieldValue, freePort, openResponse, startGreenhouse, TextCollector } from "@protoport/testing";
 import { nginxProgram, startBalancerProcess } from "../../../testing/src/process/balancer-process.ts";
 
@@ -9,42 +9,40 @@ function startNginx(port: number, serverPort: number): Promise<AsyncDisposable> 
   return startBalancerProcess({ ...nginxProgram(server), ports: [port] });
 }
 
-describe("behind nginx without a setting", () => {
-  test.for([["application/x-ndjson"], ["application/jsonl"], ["application/json"], ["text/event-stream"]] as const)(
-    "each message of %s arrives before the next is sent",
-    async ([accept]) => {
-      const next = new EventEmitter();
-      const rules = [
-        {
-          selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-          pattern: { case: "get" as const, value: "/sensors/{sensor}/readings" },
-        },
-      ];
-      const watchReadings = async function* ({ sensor }: { sensor: string }) {
-        for (const at of [1, 2, 3]) {
-          yield { sensor: `${sensor}-${at}` };
-          await once(next, sensor);
-        }
-      };
-      await using greenhouse = await startGreenhouse({ watchReadings }, { rest: { rules } });
-      const port = await freePort();
-      await using running = new AsyncDisposableStack();
-      running.use(await startNginx(port, greenhouse.address.port));
-      const address = { ...greenhouse.address, port };
-      const open = (sensor: string) =>
-        openResponse({ address, gateway: greenhouse.gateway }, "1.1", `/sensors/${sensor}/readings`, [
-          ["accept", accept],
-        ]);
-      using first = await open("a");
-      using second = await open("b");
-      expect(fieldValue(first.header, "content-type")).toBe(accept);
-      const [a, b] = [new TextCollector(first.body), new TextCollector(second.body)];
+test.for([["application/x-ndjson"], ["application/jsonl"], ["application/json"], ["text/event-stream"]] as const)(
+  "behind nginx without a setting, each message of %s arrives before the next is sent",
+  async ([accept]) => {
+    const next = new EventEmitter();
+    const rules = [
+      {
+        selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+        pattern: { case: "get" as const, value: "/sensors/{sensor}/readings" },
+      },
+    ];
+    const watchReadings = async function* ({ sensor }: { sensor: string }) {
       for (const at of [1, 2, 3]) {
-        await a.until(`a-${at}`);
-        await b.until(`b-${at}`);
-        next.emit("a");
-        next.emit("b");
+        yield { sensor: `${sensor}-${at}` };
+        await once(next, sensor);
       }
-    },
-  );
-});
+    };
+    await using greenhouse = await startGreenhouse({ watchReadings }, { rest: { rules } });
+    const port = await freePort();
+    await using running = new AsyncDisposableStack();
+    running.use(await startNginx(port, greenhouse.address.port));
+    const address = { ...greenhouse.address, port };
+    const open = (sensor: string) =>
+      openResponse({ address, gateway: greenhouse.gateway }, "1.1", `/sensors/${sensor}/readings`, [
+        ["accept", accept],
+      ]);
+    using first = await open("a");
+    using second = await open("b");
+    expect(fieldValue(first.header, "content-type")).toBe(accept);
+    const [a, b] = [new TextCollector(first.body), new TextCollector(second.body)];
+    for (const at of [1, 2, 3]) {
+      await a.until(`a-${at}`);
+      await b.until(`b-${at}`);
+      next.emit("a");
+      next.emit("b");
+    }
+  },
+);
