@@ -62,6 +62,26 @@ export function reportDropped(onUpkeep: OnUpkeep | undefined, count: number, beg
   if (problem !== undefined) onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
 }
 
+/**
+ * Prepares a function that reports a problem once, and again if its text changes, and then its end. The function returns
+ * whether there is a problem.
+ */
+export function reportProblem(
+  onUpkeep: OnUpkeep,
+  found: "second-name-found" | "checkpoints-stalled",
+  gone: "second-name-gone" | "checkpoints-resumed",
+): (problem: string | undefined) => boolean {
+  let known: string | undefined;
+  let foundMs = 0;
+  return (problem) => {
+    if (problem !== undefined && known === undefined) foundMs = performance.now();
+    if (problem === undefined && known !== undefined) onUpkeep({ kind: gone, lastedMs: elapsedMsSince(foundMs) });
+    if (problem !== undefined && problem !== known) onUpkeep({ kind: found, problem });
+    known = problem;
+    return problem !== undefined;
+  };
+}
+
 /** A store cannot be opened or used. The message tells the operator why, with the file or server, but no password. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";

@@ -80,7 +80,7 @@ export function restore(file: string, backup: string): void {
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   try {
     assertUsablePath(path);
-    if (existsSync(path)) assertSingleName(path);
+    assertSingleName(path);
     using unfinished = openUnfinishedCopy(path);
     {
       using db = new DatabaseSync(readOnlyUrl(backup), { readOnly: true });

@@ -46,7 +46,7 @@ export function openDatabase(options: OpenOptions, onMigrated?: OnMigrated, onCh
   const creates = options.migrates === true || options.plantsWhenCreated !== undefined;
   return withUsablePath(options.file, (path) => {
     if (!creates) assertFileExists(path);
-    if (existsSync(path)) assertSingleName(path);
+    assertSingleName(path);
     // Another connection of this process has repaired the log. A repair would release that connection's locks.
     if (existsSync(path) && !isClaimed(path)) {
       assertNotMoved(path, options.lockTimeoutMs);

@@ -44,8 +44,6 @@ const page = new Uint8Array(4_096);
  * compared, because `touch` and folder backups change timestamps without changing the content.
  */
 export class FileIdentity {
-  /** Returns the index of the write-ahead log. */
-  readonly readIndex: () => WalIndex | undefined;
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
   readonly #findFile: FindFile;
@@ -53,6 +51,7 @@ export class FileIdentity {
   readonly #findLocks: FindFile;
   readonly #log: number;
   readonly #index: number;
+  readonly #readIndex: () => WalIndex | undefined;
   readonly #saltsOfLog = new BigUint64Array(1);
   readonly #reader: DatabaseSync;
   #isLogDamaged = false;
@@ -74,7 +73,7 @@ export class FileIdentity {
     this.#findLocks = prepareFindFile(`${realPath}-shm`);
     this.#log = openSync(`${realPath}-wal`, "r+");
     this.#index = openSync(`${realPath}-shm`, "r");
-    this.readIndex = prepareIndexReader(this.#index);
+    this.#readIndex = prepareIndexReader(this.#index);
   }
 
   /**
@@ -84,7 +83,7 @@ export class FileIdentity {
    */
   findProblem(): StoreProblem | undefined {
     // Reads the index before the log's size, because other processes may append to the log meanwhile.
-    const index = this.readIndex();
+    const index = this.#readIndex();
     if (typeof this.#findFile() === "string") return problems.fileGone;
     const log = this.#findLog();
     // Another process may use the new log, and only one log may be copied into the file.
@@ -92,7 +91,7 @@ export class FileIdentity {
     if (log === "missing") return problems[checkpointLog(this.#db, this.#lockTimeoutMs) ? "logSaved" : "logLost"];
     if (typeof this.#findLocks() === "string") return problems.locksGone;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (index !== undefined && !this.#isComplete(index, log.size) && this.readIndex()?.salts === index.salts)
+    if (index !== undefined && !this.#isComplete(index, log.size) && this.#readIndex()?.salts === index.salts)
       this.#isLogDamaged = true;
     return this.#isLogDamaged ? problems.logDamaged : undefined;
   }
@@ -168,13 +167,11 @@ export interface WalIndex {
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
   readonly salts: bigint;
-  /** Number of frames that checkpoints have copied into the file. */
-  readonly backfilled: number;
 }
 
-// The index starts with two copies of a header of 48 bytes, nBackfill, and an unused word. Sizes are in 4-byte words.
+// The index starts with two copies of a header of 48 bytes. Sizes are in 4-byte words.
 const headerWords = 12;
-const indexWords = 2 * headerWords + 2;
+const indexWords = 2 * headerWords;
 
 // A writer changes both header copies in less than a microsecond. If the writer was killed between the changes, the
 // copies differ until the next connection reads and repairs the header.
@@ -207,7 +204,6 @@ export function prepareIndexReader(descriptor: number): () => WalIndex | undefin
         // A page size of 65,536 bytes does not fit into two bytes, and is stored as 1.
         pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
         salts: doubleWords[4] ?? 0n,
-        backfilled: words[2 * headerWords] ?? 0,
       };
     }
     return undefined;

@@ -14,37 +14,42 @@ import {
 import { basename, dirname, join, parse, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAdvice } from "../contract/schema-version.ts";
-import { elapsedMsSince, type OnUpkeep, StoreOpenError } from "../contract/store-options.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { isLocked } from "./problem.ts";
 import { retryWhileLocked } from "./transaction.ts";
 
 /**
- * Returns the problem if an existing file may have a second name. SQLite names the log after the name by which it opened
+ * Returns the problem if a file may have a second name. Returns `undefined` if the path leads to no file. SQLite names the log after the name by which it opened
  * the file. So two servers with separate logs could delete the same plants, and a restart with the other name would
  * restore deleted plants. Symbolic links are allowed, because SQLite resolves links. The file is not opened, because
  * closing it would release this process's locks. Device numbers are not compared, because overlay file systems report
  * different numbers for files in one folder.
  */
-function secondNameOf(path: string): string | undefined {
-  const realPath = realpathSync(path);
-  const mountPoint = mountPointOf(readMountInfo(), realPath);
-  if (mountPoint === realPath) {
+export function secondNameOf(path: string): string | undefined {
+  try {
+    const realPath = realpathSync(path);
+    const mountPoint = mountPointOf(readMountInfo(), realPath);
+    if (mountPoint === realPath) {
+      return (
+        "the file itself is a mount point, so its write-ahead log is not on the mounted volume: " +
+        "mount the folder, not the file (in Kubernetes, no subPath that is a file)"
+      );
+    }
+    const { nlink, ino } = statSync(realPath, { bigint: true });
+    if (nlink <= 1n) return undefined;
+    const folder = process.platform === "linux" ? mountPoint : parse(realPath).root;
     return (
-      "the file itself is a mount point, so its write-ahead log is not on the mounted volume: " +
-      "mount the folder, not the file (in Kubernetes, no subPath that is a file)"
+      `the file has ${nlink} names (hard links), each with its own write-ahead log: ` +
+      `find them with "find ${folder} -xdev -inum ${ino}", remove the others, then start; ` +
+      "keep the name by which the server ran last, never the name of a backup, which may have an old -wal"
     );
+  } catch {
+    // The file does not exist, or the path does not lead to it, which is reported as another problem.
+    return undefined;
   }
-  const { nlink, ino } = statSync(realPath, { bigint: true });
-  if (nlink <= 1n) return undefined;
-  const folder = process.platform === "linux" ? mountPoint : parse(realPath).root;
-  return (
-    `the file has ${nlink} names (hard links), each with its own write-ahead log: ` +
-    `find them with "find ${folder} -xdev -inum ${ino}", remove the others, then start; ` +
-    "keep the name by which the server ran last, never the name of a backup, which may have an old -wal"
-  );
 }
 
-/** @throws StoreOpenError if an existing file may have a second name */
+/** @throws StoreOpenError if a file may have a second name */
 export function assertSingleName(path: string): void {
   const problem = secondNameOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
@@ -78,28 +83,6 @@ export function usesLog(path: string): boolean {
   using files = new DisposableStack();
   readSync(files.adopt(openSync(path, "r"), closeSync), header);
   return header[18] === 2;
-}
-
-/** Prepares a function that checks whether an open file has a second name. Reports when the name appears or is gone. */
-export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolean {
-  const path = resolve(file);
-  let foundMs: number | undefined;
-  return () => {
-    let problem: string | undefined;
-    try {
-      problem = secondNameOf(path);
-    } catch {
-      // Ignores a file that was moved or deleted, because the store reports that problem.
-    }
-    if (problem !== undefined && foundMs === undefined) {
-      foundMs = performance.now();
-      onUpkeep({ kind: "second-name-found", problem });
-    } else if (problem === undefined && foundMs !== undefined) {
-      onUpkeep({ kind: "second-name-gone", lastedMs: elapsedMsSince(foundMs) });
-      foundMs = undefined;
-    }
-    return problem !== undefined;
-  };
 }
 
 /** Returns the mounts of this process, or an empty string if they cannot be read, as on other systems than Linux. */

@@ -2,21 +2,23 @@
  * The storage thread, which owns the SQLite file. A commit waits for the disk, and must not block the main thread. The
  * thread replies to requests in order, and drops expired records between them.
  */
+import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
 import type { StoreProblem } from "../contract/store-health.ts";
 import {
   deletionsKeptMsDefault,
   elapsedMsSince,
+  reportProblem,
   retentionIntervalMs,
   StoreOpenError,
   type Upkeep,
 } from "../contract/store-options.ts";
-import { CheckpointWatch } from "./checkpoint-watch.ts";
+import { prepareCheckpoint } from "./checkpoint.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch, withIdentityChecks } from "./delete-batch.ts";
 import { FileIdentity } from "./file-identity.ts";
-import { prepareNameCheck } from "./file-names.ts";
+import { secondNameOf } from "./file-names.ts";
 import { schemaProblemOf } from "./migrate.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
@@ -54,8 +56,9 @@ function serve(options: DatabaseOptions): void {
   const identity = new FileIdentity(file, db, lockTimeoutMs);
   const deleteBatch = withIdentityChecks(identity, prepareDeleteBatch(db, lockTimeoutMs));
   const dropOldDeletions = prepareRetention(db, deletionsKeptMs, onUpkeep);
-  const hasSecondName = prepareNameCheck(file, onUpkeep);
-  const checkpoints = new CheckpointWatch(db, identity.readIndex, onUpkeep);
+  const reportSecondName = reportProblem(onUpkeep, "second-name-found", "second-name-gone");
+  const checkpoint = prepareCheckpoint(db);
+  const reportStall = reportProblem(onUpkeep, "checkpoints-stalled", "checkpoints-resumed");
   let timer: NodeJS.Timeout;
   const dropSlice = (): void => {
     const sliceMs = performance.now();
@@ -64,15 +67,13 @@ function serve(options: DatabaseOptions): void {
     timer = setTimeout(dropSlice, Math.max(dueMs, pauseFactor * (performance.now() - sliceMs)));
   };
   const check = (): StorageReply => {
-    const problem =
-      identity.findProblem() ??
-      checkpoints.findProblem(performance.now()) ??
-      findWriteProblem(db, identity, lockTimeoutMs);
-    return {
-      outcomes: [],
-      problem,
-      file: { hasSecondName: hasSecondName(), areCheckpointsStalled: checkpoints.isStalled },
-    };
+    const hasSecondName = reportSecondName(secondNameOf(resolve(file)));
+    const identityProblem = identity.findProblem();
+    // A truncated or overwritten log must not be copied into the file.
+    if (identityProblem !== undefined) return { outcomes: [], problem: identityProblem };
+    const stall = checkpoint(performance.now());
+    const problem = stall?.problem ?? findWriteProblem(db, identity, lockTimeoutMs);
+    return { outcomes: [], problem, file: { hasSecondName, areCheckpointsStalled: reportStall(stall?.reason) } };
   };
   const close = (): StorageReply => {
     clearTimeout(timer);

@@ -101,7 +101,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     }
   };
   `,
-      "const hasSecondName = prepareNameCheck(",
+      "const reportSecondName = reportProblem(",
     ],
     [
       'if (typeof request === "object" && "has" in request) postToParent(has(request.has));\n    else ',

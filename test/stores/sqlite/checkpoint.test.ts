@@ -1,35 +1,35 @@
 import { copyFileSync, truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { CheckpointWatch, stalledMs } from "../../../src/stores/sqlite/checkpoint-watch.ts";
+import { prepareCheckpoint, stalledMs } from "../../../src/stores/sqlite/checkpoint.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { findDamage } from "../../../src/stores/sqlite/problem.ts";
-import type { Upkeep } from "../../../src/stores/contract/store-options.ts";
+import { reportProblem, type Upkeep } from "../../../src/stores/contract/store-options.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const blocked = {
   kind: "checkpoints-stalled",
   problem: "another connection, such as a long export, reads older content, or holds the lock for checkpoints",
 };
+const healthy = { problem: undefined, isStalled: false };
 const resumed = { kind: "checkpoints-resumed", lastedMs: expect.any(Number) };
 
-/** Opens a new file whose checkpoints are watched, and another connection to the file. */
+/** Opens a new file, and another connection to the file. */
 function watch(folder: TempFolder) {
   const file = folder.file("plants.db");
   const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } });
   db.exec("CREATE TABLE pages (bytes BLOB)");
-  const identity = new FileIdentity(file, db);
   const reader = new DatabaseSync(file);
   const events: Upkeep[] = [];
-  const checkpoints = new CheckpointWatch(
-    db,
-    () => identity.readIndex(),
-    (event) => events.push(event),
-  );
+  const checkpoint = prepareCheckpoint(db);
+  const report = reportProblem((event) => events.push(event), "checkpoints-stalled", "checkpoints-resumed");
   return {
     file,
-    checkpoints,
+    /** Returns the disk's problem, if any, and whether checkpoints have stalled. */
+    check: (nowMs: number) => {
+      const stall = checkpoint(nowMs);
+      return { problem: stall?.problem, isStalled: report(stall?.reason) };
+    },
     events,
     reader,
     /** Commits this many new pages, after which SQLite runs a checkpoint if the log is long enough. */
@@ -43,22 +43,23 @@ function watch(folder: TempFolder) {
     unblock: () => reader.exec("COMMIT"),
     [Symbol.dispose]: () => {
       reader.close();
-      identity.close();
+      db.close();
     },
   };
 }
 
-describe("the checkpoint watch", () => {
+describe("the regular checkpoint", () => {
   test("reports blocked checkpoints once, and resumed checkpoints once", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
-    const { checkpoints, events } = watched;
+    const { events } = watched;
     for (let nowMs = 0; nowMs < 2; nowMs++) {
       watched.block();
       watched.commit(1_100);
       const check = (sinceMs: number): boolean => {
-        expect(checkpoints.findProblem(nowMs * 1_000_000 + sinceMs)).toBeUndefined();
-        return checkpoints.isStalled;
+        const { problem, isStalled } = watched.check(nowMs * 1_000_000 + sinceMs);
+        expect(problem).toBeUndefined();
+        return isStalled;
       };
       expect([0, 10_000, stalledMs - 1].map(check)).toEqual([false, false, false]);
       expect(events).toEqual([]);
@@ -76,9 +77,10 @@ describe("the checkpoint watch", () => {
     for (let nowMs = 0; nowMs <= 3 * stalledMs; nowMs += stalledMs / 2) {
       watched.block();
       watched.commit(1_100);
-      expect(watched.checkpoints.findProblem(nowMs)).toBeUndefined();
+      expect(watched.check(nowMs)).toEqual(healthy);
       watched.unblock();
       watched.reader.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      expect(watched.check(nowMs + 10_000)).toEqual(healthy);
     }
     expect(watched.events).toEqual([]);
   });
@@ -89,7 +91,7 @@ describe("the checkpoint watch", () => {
     for (let nowMs = 0; nowMs <= 3 * stalledMs; nowMs += stalledMs / 2) {
       watched.block();
       watched.commit(1_100);
-      expect(watched.checkpoints.findProblem(nowMs)).toBeUndefined();
+      expect(watched.check(nowMs)).toEqual(healthy);
       watched.unblock();
     }
     expect(watched.events).toEqual([]);
@@ -99,29 +101,29 @@ describe("the checkpoint watch", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.commit(900);
-    for (const nowMs of [0, stalledMs, 2 * stalledMs]) expect(watched.checkpoints.findProblem(nowMs)).toBeUndefined();
+    for (const nowMs of [0, stalledMs, 2 * stalledMs]) expect(watched.check(nowMs)).toEqual(healthy);
     expect(watched.events).toEqual([]);
   });
 
   test('returns a checkpoint error, which replaces the reason "blocked"', () => {
     using folder = createTempFolder();
     using watched = watch(folder);
-    const { checkpoints, events, file } = watched;
+    const { events, file } = watched;
     watched.commit(1_100);
     watched.block();
     watched.commit(1_100);
-    for (const nowMs of [0, stalledMs]) expect(checkpoints.findProblem(nowMs)).toBeUndefined();
+    for (const nowMs of [0, stalledMs]) expect(watched.check(nowMs).problem).toBeUndefined();
     watched.unblock();
     copyFileSync(file, `${file}.whole`);
     // SQLite copies no log into a file that lacks much more than 64 KiB.
     truncateSync(file, 4_096);
     const text = "its write-ahead log cannot be copied into the file: the file is damaged";
     for (let check = 0; check < 2; check++) {
-      expect(checkpoints.findProblem(stalledMs)).toEqual({ text, isTemporary: false });
+      expect(watched.check(stalledMs)).toEqual({ problem: { text, isTemporary: false }, isStalled: true });
     }
     expect(events).toEqual([blocked, { kind: "checkpoints-stalled", problem: text }]);
     copyFileSync(`${file}.whole`, file);
-    expect(checkpoints.findProblem(stalledMs)).toBeUndefined();
+    expect(watched.check(stalledMs)).toEqual(healthy);
     expect(events.at(-1)).toEqual(resumed);
     expect(findDamage(watched.reader)).toBeUndefined();
   });
