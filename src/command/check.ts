@@ -1,4 +1,4 @@
-import { fetchServerReadiness, checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
+import { fetchServerReadiness, checkConfiguration, readConfiguration } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
 import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
@@ -14,9 +14,7 @@ export const checkStoreCommand: Command = {
     "1 if the store cannot be used, tokens cannot be verified at the moment, or the running server is not ready.",
   ],
   run: async (flags, _operands, terminal) => {
-    const sources = sourcesOf(flags, terminal.environment);
-    const configuration = readConfiguration(sources);
-    for (const source of trimmedSettings(sources)) terminal.err(`removed the line break at the end of ${source}`);
+    const configuration = readConfiguration(sourcesOf(flags, terminal.environment));
     const readiness = await fetchServerReadiness(configuration.adminAddress);
     if (readiness.isRequested) terminal.err(readiness.text);
     // Prints each warning immediately, because a later check may fail.

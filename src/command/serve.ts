@@ -1,5 +1,4 @@
 import { firstStopSignal, type ParsedFlags, UsageError } from "@protoport/command-line";
-import { openLog } from "@protoport/telemetry/logs";
 import {
   type Configuration,
   flagOf,
@@ -10,7 +9,6 @@ import {
   startServer,
   type StartedServer,
   type StartOptions,
-  trimmedSettings,
 } from "../server/index.ts";
 import { type Command, exitCode, packageVersion, type PlantTerminal } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
@@ -38,11 +36,9 @@ export const serveStoreCommand: Command = {
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerVariable]: isWorker, ...environment } = terminal.environment;
-    const sources = sourcesOf(flags, environment);
-    const configuration = readConfiguration(sources);
+    const configuration = readConfiguration(sourcesOf(flags, environment));
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (isWorker !== undefined) return await serveAsWorker(configuration);
-    logTrimmed(trimmedSettings(sources), configuration);
     if (configuration.workers > 1) {
       // Imports the module on demand, because loading node:cluster takes 3 ms.
       const { superviseWorkers } = await import("./supervise.ts");
@@ -55,12 +51,6 @@ export const serveStoreCommand: Command = {
     });
   },
 };
-
-/** Logs which settings ended with a line break. `echo … | base64` creates secrets that end with a line break. */
-function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
-  if (trimmed.length === 0) return;
-  openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
-}
 
 function printConfiguration(flags: ParsedFlags, terminal: PlantTerminal): number {
   const shownConfiguration = showConfiguration(sourcesOf(flags, terminal.environment));

@@ -61,30 +61,13 @@ interface EffectiveText {
   readonly source: string;
 }
 
-function effectiveText(setting: PlantSetting, sources: ConfigurationSources): EffectiveText {
-  const { rawValue, source } = rawText(setting, sources);
-  const text = withoutLineEnd(rawValue);
-  if (text !== "" || source !== setting.variable) return { text, source };
-  return { text: defaultText(setting), source: "default" };
-}
-
-/** Returns a setting's raw text from its flag. Without a flag, returns the text from the setting's variable. */
-function rawText(
-  setting: PlantSetting,
-  { environment, flags }: ConfigurationSources,
-): { readonly rawValue: string; readonly source: string } {
+// The text is from the setting's flag. Without a flag, it is from the setting's variable.
+function effectiveText(setting: PlantSetting, { environment, flags }: ConfigurationSources): EffectiveText {
   const flag = flagOf(setting);
   const flagValue = flag === undefined ? undefined : flags[flag];
-  if (flagValue !== undefined) return { rawValue: flagValue, source: `--${flag}` };
-  return { rawValue: environment[setting.variable] ?? "", source: setting.variable };
-}
-
-/** Returns the flags and variables whose values ended with a line break. The order is the order in `settings`. */
-export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
-  return Object.values(settings).flatMap((setting: PlantSetting) => {
-    const { rawValue, source } = rawText(setting, sources);
-    return rawValue === withoutLineEnd(rawValue) ? [] : [source];
-  });
+  if (flagValue !== undefined) return { text: withoutLineEnd(flagValue), source: `--${flag}` };
+  const text = withoutLineEnd(environment[setting.variable] ?? "");
+  return text === "" ? { text: defaultText(setting), source: "default" } : { text, source: setting.variable };
 }
 
 /** Returns the settings that are set. Reports values in quotes or white space. */

@@ -7,7 +7,7 @@
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
-export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
+export { type ConfigurationSources, readConfiguration, showConfiguration } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";

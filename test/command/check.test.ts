@@ -27,12 +27,6 @@ test("check leaves no files next to a store that is not open", async () => {
   expect(readdirSync(folder.path)).toEqual(["plants #1?.db", "plants.db"]);
 });
 
-test("check reports settings from which it removed a line break", async () => {
-  using folder = createTempFolder();
-  const err = ["removed the line break at the end of PORT", ...good.err];
-  expect(await check(folder, { PORT: "8080\n" })).toEqual({ ...good, err });
-});
-
 test("check passes while a server uses the store", async () => {
   using folder = createTempFolder();
   using _ = openDatabase({ file: folder.file("plants.db"), migrates: true });

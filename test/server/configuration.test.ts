@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { readConfiguration, trimmedSettings } from "../../src/server/configuration.ts";
+import { readConfiguration } from "../../src/server/configuration.ts";
 import { plantLocationOf } from "../../src/server/database-url.ts";
 import type { Configuration } from "../../src/server/settings.ts";
 import { problemsOf } from "../support/server/problems-of.ts";
@@ -51,15 +51,11 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   },
 );
 
-test.each(["\n", "\r\n"])(
-  "readConfiguration removes the line break %j, and trimmedSettings lists the setting",
-  (end) => {
-    const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
-    expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
-    expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
-    expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
-  },
-);
+test.each(["\n", "\r\n"])("readConfiguration removes the line break %j", (end) => {
+  const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
+  expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
+  expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
+});
 
 test.each(["\n", "\r\n"])("plantLocationOf removes the line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });

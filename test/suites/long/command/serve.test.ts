@@ -70,12 +70,6 @@ describe("a server", () => {
   });
 });
 
-test("a server logs settings from which it removed a line break", async () => {
-  using folder = createTempFolder();
-  await using server = serve(folder, { LOG_LEVEL: "warn\n" });
-  await server.find(/"settings":\["LOG_LEVEL"\],"msg":"removed the line break at the end of settings"/);
-});
-
 test("a draining server keeps serving and exits on a second signal", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
