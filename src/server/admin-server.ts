@@ -1,6 +1,7 @@
 import { type BoundAddress, createGateway, type Endpoint } from "@protoport/gateway";
 import type { Log } from "@protoport/telemetry/logs";
 import type { MetricFamily } from "@protoport/telemetry/metrics";
+import { explainListenError } from "./listen-error.ts";
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /** The server's current problems, by the component's name. The texts are for operators. */
@@ -34,13 +35,8 @@ export async function serveAdmin(
     endpoints: [createMetricsEndpoint(collect), createProblemsEndpoint(problems)],
   });
   const path = socketPathOf(at.host);
-  const bound = await admin.listen(path === undefined ? at : { path }).catch((cause: unknown) => {
-    const isInUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-    const message = cause instanceof Error ? cause.message : String(cause);
-    const used =
-      path === undefined ? `port ${at.port} of ${at.host} is in use; choose another port` : `${path} is in use`;
-    const reason = isInUse ? used : message;
-    throw new Error(`cannot listen on PLANTSTORE_ADMIN_ADDRESS: ${reason}`, { cause });
+  const bound = await admin.listen(path === undefined ? at : { path }).catch((reason: unknown) => {
+    throw explainListenError(reason, at, "PLANTSTORE_ADMIN_ADDRESS");
   });
   log.info(bound, "serving metrics");
   return { ...bound, [Symbol.asyncDispose]: () => admin.close() };

@@ -8,6 +8,7 @@ import { openCertificate } from "./certificate.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
+import { explainListenError } from "./listen-error.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
@@ -87,7 +88,9 @@ async function problemOfAddress(variable: string, host: string): Promise<string 
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const server = createServer();
-  server.once("error", ({ message }) => resolve(`cannot listen on ${variable}: ${message}`));
+  server.once("error", (reason) =>
+    resolve(explainSystemError(explainListenError(reason, { host, port: 0 }, variable))),
+  );
   // Listens on a free port.
   server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
   return await promise;

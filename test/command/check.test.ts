@@ -80,7 +80,7 @@ test.each<[name: string, environment: Readonly<Record<string, string>>, want: st
   // oxfmt-ignore
   [
     ["an address of another machine", { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
-      "cannot listen on HOST: listen EADDRNOTAVAIL"],
+      'cannot listen on HOST: it must be an address of this machine, got "192.0.2.1"'],
     ["an unknown host name", { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
       "cannot listen on HOST"],
     ["a socket in a directory that does not exist", { HOST: "unix:nowhere/http.sock" }, "cannot listen on HOST"],

@@ -104,7 +104,7 @@ test.each(["192.0.2.1", "plants.invalid"])(
     const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
+      err: [`plantstore: cannot listen on HOST: it must be an address of this machine, got "${host}"`],
     });
   },
 );
@@ -146,7 +146,7 @@ describe("serve", () => {
     const { exitCode, err } = await serveAt(["--port", String(port)]);
     expect({ exitCode, err: err.join("\n") }).toEqual({
       exitCode: 1,
-      err: expect.stringMatching(`^plantstore: cannot listen on .*: the port is in use; .* such as PORT=${port + 1}$`),
+      err: `${cannotListen}port ${port} of 127.0.0.1 is in use; choose another port, such as ${port + 1}`,
     });
   });
 
@@ -158,9 +158,7 @@ describe("serve", () => {
     const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: [
-        "plantstore: cannot listen on 127.0.0.1:1: permission denied for this user; choose a higher PORT, such as 8080",
-      ],
+      err: [`${cannotListen}this user may not use port 1; choose a higher port, such as 8080`],
     });
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explainListenError } from "../../src/server/start-server.ts";
+import { explainListenError } from "../../src/server/listen-error.ts";
 
 const at = { host: "::1", port: 8080 };
 
@@ -7,11 +7,11 @@ test.each(
   // oxfmt-ignore
   [
     { code: "EACCES", syscall: "listen",
-      want: "cannot listen on [::1]:8080: permission denied for this user; choose a higher PORT, such as 8080" },
+      want: "cannot listen on HOST: this user may not use port 8080; choose a higher port, such as 8080" },
     { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
     { code: "EADDRINUSE", syscall: "bind",
-      want: "cannot listen on [::1]:8080: the port is in use; choose another port, such as PORT=8081" },
-    { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
+      want: "cannot listen on HOST: port 8080 of ::1 is in use; choose another port, such as 8081" },
+    { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'cannot listen on HOST: it must be an address of this machine, got "::1"' },
   ],
 )("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {
   const cause = Object.assign(new Error("message of the system"), fields);

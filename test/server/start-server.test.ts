@@ -185,7 +185,9 @@ describe("startServer", () => {
     writeFileSync(folder.file("tokens"), "");
     const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
     await using other = await start({});
-    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`:${other.port}: the port is in use`);
+    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(
+      `port ${other.port} of 127.0.0.1 is in use`,
+    );
   });
 
   test("reports an invalid token hashes file with line and problem", async () => {

@@ -273,8 +273,8 @@ test("workers share a Unix socket, and remove it when they stop", async () => {
 });
 
 test.each([
-  { name: "the port is in use", host: "127.0.0.1", want: "cannot listen on 127.0.0.1:PORT: the port is in use" },
-  { name: "the host is foreign", host: "192.0.2.1", want: 'HOST must be an address of this machine, got "192.0.2.1"' },
+  { name: "the port is in use", host: "127.0.0.1", want: "cannot listen on HOST: port PORT of 127.0.0.1 is in use" },
+  { name: "the host is foreign", host: "192.0.2.1", want: 'it must be an address of this machine, got "192.0.2.1"' },
 ])("the command exits with 1 and names the setting if $name", async ({ host, want }) => {
   using folder = createTempFolder();
   await using other = await startOnLoopback(createServer());
