@@ -260,9 +260,7 @@ test("the caller's Accept is sent, but not its Content-Type without a body", asy
 
 test.each(
   // oxfmt-ignore
-  [
-    "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
-  ],
+  ["connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"],
 )("the caller cannot set the header field %s of a request", async (name) => {
   await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));

@@ -77,7 +77,7 @@ describe("a server stream", () => {
         want: ["a", expect.stringMatching(/^Internal: the response is not a valid catalog\.v1\.Book/)] },
       { name: "an event that is not JSON", type: events, body: "data: x\n\n",
         want: [expect.stringMatching(/^Internal: /)] },
-      ...["text/html", "application/xhtml+xml"].map((type) => ({
+      ...["text/html", "application/xhtml+xml", "text/event-streams"].map((type) => ({
         name: type,
         type,
         body: "<p>",
