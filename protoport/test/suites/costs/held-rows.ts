@@ -276,8 +276,7 @@ export const heldRows: readonly HeldRow[] = [
   { what: "the first bytes of an HTTP/2 header block", atMost: "32 KiB a connection", n: 25,
     run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))) },
   { what: "the first bytes of an HTTP/2 frame", atMost: "32 KiB a connection", n: 25,
-    run: connections(openRawHttp2, (client) =>
-      client.write(Buffer.from([0, 0, 100, frameType.headers, 0, 0, 0, 0, 1])),
+    run: connections(openRawHttp2, (client) => client.write(Buffer.from([0, 0, 100, frameType.headers, 0, 0, 0, 0, 1])),
     ) },
   { what: "an HPACK table full of small fields", atMost: "48 KiB a connection", n: 25,
     run: connections(openRawHttp2, (client) =>

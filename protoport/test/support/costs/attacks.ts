@@ -153,9 +153,6 @@ export function endlessBlock(streamId: number, block: Buffer): Frame[] {
 export const mcpMessages: readonly { what: string; atMost: string; wrap: (names: string) => string }[] = [
   { what: "the arguments of an MCP tool", atMost: "14", wrap: (names) =>
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kitchensink_v1_KitchenSink_Plain","arguments":{${names}}}}` },
-  {
-    what: "the `_meta` of an MCP message",
-    atMost: "4",
-    wrap: (names) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{${names}}}}`,
-  },
+  { what: "the `_meta` of an MCP message", atMost: "4",
+    wrap: (names) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{${names}}}}` },
 ];

@@ -12,41 +12,28 @@ const throwsWhenCancelled: ServerInterceptor = (_definition, call) =>
 /** Typed like a listener that returns nothing, as TypeScript accepts async listeners. */
 const rejecting: () => unknown = async () => failing();
 
-test.each(
-  methods.flatMap((method) => [
-    {
-      method,
-      name: "a grpc-js interceptor",
-      handlers: allHandlers(() => undefined),
-      interceptors: [throwsWhenCancelled],
-      what: "an interceptor of grpc-js failed",
-    },
-    {
-      method,
-      name: "a listener of the handler",
-      handlers: allHandlers((call) => void call.on("cancelled", () => failing())),
-      interceptors: [],
-      what: 'a listener of "cancelled" failed',
-    },
-    {
-      method,
-      name: "an async listener of the handler",
-      handlers: allHandlers((call) => void call.on("cancelled", rejecting)),
-      interceptors: [],
-      what: 'a listener of "cancelled" failed',
-    },
-  ]),
-)("$name that throws when $method is cancelled is reported to onFault", async (one) => {
-  await using garden = await startGarden(one.handlers, { interceptors: one.interceptors });
-  for (const _ of [1, 2]) {
-    const response = await callWithDeadline(garden, one.method);
-    expect(await response.text()).toContain('"code":"deadline_exceeded"');
-  }
-  await expect
-    .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
-    .toEqual([1, 2].map(() => ["index out of range", one.what]));
-  await expect.poll(() => garden.openRequests()).toBe(0);
-});
+type Throwing = readonly [name: string, what: string, handlers: object, interceptors: ServerInterceptor[]];
+const ofListener = 'a listener of "cancelled" failed';
+const throwing: readonly Throwing[] = [
+  ["a grpc-js interceptor", "an interceptor of grpc-js failed", allHandlers(() => undefined), [throwsWhenCancelled]],
+  ["a listener of the handler", ofListener, allHandlers((call) => void call.on("cancelled", () => failing())), []],
+  ["an async listener of the handler", ofListener, allHandlers((call) => void call.on("cancelled", rejecting)), []],
+];
+
+test.each(methods.flatMap((method) => throwing.map(([name, what, ...parts]) => ({ method, name, what, parts }))))(
+  "when $method is cancelled, $name that throws is reported to onFault",
+  async ({ method, what, parts: [handlers, interceptors] }) => {
+    await using garden = await startGarden({ ...handlers }, { interceptors });
+    for (const _ of [1, 2]) {
+      const response = await callWithDeadline(garden, method);
+      expect(await response.text()).toContain('"code":"deadline_exceeded"');
+    }
+    await expect
+      .poll(() => garden.faults.map((fault) => [messageOf(fault.error), fault.what]))
+      .toEqual([1, 2].map(() => ["index out of range", what]));
+    await expect.poll(() => garden.openRequests()).toBe(0);
+  },
+);
 
 test.each(methods)("a grpc-js interceptor receives the status of %s once", async (method) => {
   const statuses: number[] = [];
