@@ -100,11 +100,14 @@ describe("an example", () => {
     ["a string for a Duration", "duration", "1.5s"],
     ["a message without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
     ["the first member of a oneof", "choiceText", "text"],
-    ["no second member of a oneof", "choiceNumber", undefined],
     ["no message inside a message of the same type", "child", undefined],
     ["no Any", "any", undefined],
   ])("has %s", (_, name, want) => {
     expect(sink?.[name]).toEqual(want);
+  });
+
+  test("has only the first of eight members of a oneof", () => {
+    expect(Object.keys(sink ?? {}).filter((name) => name.startsWith("choice"))).toEqual(["choiceText"]);
   });
 
   test("contains messages three levels deep", () => {
@@ -114,8 +117,7 @@ describe("an example", () => {
   });
 
   test("contains required fields at every depth", () => {
-    const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
-    const text = JSON.stringify(exampleOfMessage(chain));
+    const text = JSON.stringify(exampleOfMessage(chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false)));
     expect(text.split('"left":"text"').length - 1).toBe(6);
     expect(exampleOfMessage(chainOf(["One", "Two"], true))).toBeUndefined();
   });
