@@ -73,8 +73,7 @@ test("requestOf sends the header parameters that were filled in", () => {
     ["query a", "2"],
   ]);
   const input = { values, accept: "text/plain", body: undefined, contentType: undefined };
-  const operation = { ...upload, object: { responses: {}, parameters } };
-  const { url, headers } = requestOf("http://beds.test", operation, input);
+  const { url, headers } = requestOf("http://beds.test", { ...upload, object: { responses: {}, parameters } }, input);
   expect([url, headers]).toEqual([
     "http://beds.test/v1",
     [

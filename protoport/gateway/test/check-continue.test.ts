@@ -88,8 +88,7 @@ describe("checkContinue", () => {
     connection.write(headOf(path, bytes));
     const answer = await connection.readResponse();
     expect(answer).toMatchObject({ httpStatus: want, interim: [] });
-    expect(fieldValue(answer.header, "connection")).toBe("close");
-    expect(await connection.atEnd()).toBe(true);
+    expect([fieldValue(answer.header, "connection"), await connection.atEnd()]).toEqual(["close", true]);
     expect(faults).toEqual([]);
   });
 });
@@ -105,8 +104,7 @@ test.each([
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
   const answer = await connection.readResponse();
-  expect(answer.httpStatus).toBe(401);
-  expect(fieldValue(answer.header, "connection")).toBe("close");
+  expect([answer.httpStatus, fieldValue(answer.header, "connection")]).toEqual([401, "close"]);
 });
 
 test("the connection stays open after an unread body that got 100 (Continue)", async () => {

@@ -85,8 +85,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       },
     },
     prepare: () => {
-      const giveBack = reserveWindow(256 * 1024 * 1024);
-      return { [Symbol.dispose]: giveBack };
+      return { [Symbol.dispose]: reserveWindow(256 * 1024 * 1024) };
     },
   },
   ERR_MESSAGE_INVALID: { sent: water("{") },

@@ -139,8 +139,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
 
     test("accepts a gzip body that the parser already decompressed", async () => {
       const request = post(path, gzipSync('{"fInt64":"7"}'), [json, ["content-encoding", "gzip"]]);
-      const answer = await ask(version, () => ({ body: { fInt64: "7" } }), request);
-      expect(String(answer.body)).toContain('"fInt64":"7"');
+      expect(String((await ask(version, () => ({ body: { fInt64: "7" } }), request)).body)).toContain('"fInt64":"7"');
     });
 
     test("applies the message limit", async () => {
@@ -154,8 +153,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
   test("reads the bytes of a binary message", async () => {
     const bytes = toBinary(SinkSchema, create(SinkSchema, { fInt64: 2n ** 60n }));
     const answer = await ask(version, keepBytes, post(rpc, bytes, [["content-type", "application/proto"]]));
-    expect(answer.httpStatus).toBe(200);
-    expect(answer.body.includes(bytes)).toBe(true);
+    expect([answer.httpStatus, answer.body.includes(bytes)]).toEqual([200, true]);
   });
 
   test("responds with 500 if the parser stored neither bytes nor a body", async () => {

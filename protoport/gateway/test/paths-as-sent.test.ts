@@ -1,17 +1,15 @@
 import { createServer, type IncomingMessage, request } from "node:http";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/mcp/index.ts";
 // oxfmt-ignore
-import { createTestGateway, type EveryTransport, getReadingProcedure, type HttpRequest, listenOnLoopback,
-  openEveryTransport, postMcp, transportNames, waysFor } from "../../testing/src/index.ts";
+import { createTestGateway, getReadingProcedure, type HttpRequest, listenOnLoopback, openEveryTransport, postMcp,
+  shared, transportNames, waysFor } from "../../testing/src/index.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 
-let gateways: EveryTransport;
-
-beforeAll(async () => {
-  gateways = await openEveryTransport({
+const gateways = shared(() =>
+  openEveryTransport({
     mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
     rest: {
       rules: [
@@ -32,10 +30,8 @@ beforeAll(async () => {
         getReading: ({ sensor }) => ({ sensor: sensor === "" ? "nothing" : sensor }),
         waterBed: ({ bed }) => ({ bed }),
       }),
-  });
-});
-
-afterAll(() => gateways[Symbol.asyncDispose]());
+  }),
+);
 
 /** The response: its status, or the sensor or the bed that the RPC got. */
 type Row = { readonly path: string; readonly mounted: number | string; readonly standalone: number | string };
@@ -107,8 +103,7 @@ describe.each(waysFor(transportNames))("paths over %s", (transport) => {
 
   test("the MCP path matches only without percent-encoding", async () => {
     const ping = postMcp('{"jsonrpc":"2.0","id":1,"method":"ping"}');
-    expect(await ask(ping)).toBe(200);
-    expect(await ask({ ...ping, path: "/%6dcp" })).toBe(404);
+    expect([await ask(ping), await ask({ ...ping, path: "/%6dcp" })]).toEqual([200, 404]);
   });
 });
 
@@ -132,8 +127,7 @@ test.each([
   const sent = request({ host: "127.0.0.1", port, path: target, headers: { host: "a", connection: "close" } }).end();
   const responded = Promise.withResolvers<IncomingMessage>();
   sent.on("response", responded.resolve).on("error", responded.reject);
-  const response = (await responded.promise).resume();
-  expect(response.statusCode).toBe(status);
+  expect((await responded.promise).resume().statusCode).toBe(status);
 });
 
 const selector = "greenhouse.v1.GreenhouseService.GetReading";

@@ -25,3 +25,4 @@ export * from "./http/http2-connection.ts";
 export * from "./http/http2-frames.ts";
 export * from "./http/listen-on-loopback.ts";
 export * from "./process/index.ts";
+export * from "./shared.ts";

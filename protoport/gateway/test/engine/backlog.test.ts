@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../src/http/exchange/index.ts";
 import { type Backlog, BacklogBudget } from "../../src/engine/backlog.ts";
-import { answer, startEngine } from "../../../testing/src/http2/http2-engine.ts";
+import { answer, openEngine } from "../../../testing/src/http2/http2-engine.ts";
 import { type FrameConnection, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
@@ -78,8 +78,7 @@ test("the stall time of a client starts when its socket buffers data", () => {
   const socket = { writableLength: 0 };
   const backlog = new BacklogBudget(100 * kib).open(socket, () => undefined);
   socket.writableLength = kib;
-  const begunMs = performance.now();
-  expect(backlog.stalledMs(begunMs)).toBeLessThanOrEqual(0);
+  expect(backlog.stalledMs(performance.now())).toBeLessThanOrEqual(0);
 });
 
 /** Requests a response that is not read, and waits until the server holds it. */
@@ -87,17 +86,14 @@ async function leaveAnswer(connection: FrameConnection): Promise<void> {
   await connection.settle(settingFrame(4, 0), whole(1));
 }
 
-describe("a queued response", () => {
-  test("is dropped when another connection exceeds the limit", async () => {
-    const budget = new BacklogBudget(1500);
-    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
-    using first = await openFrames(engine.address);
-    using second = await openFrames(engine.address);
-    await leaveAnswer(first);
-    await leaveAnswer(second);
-    expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
-    second.send(windowUpdateFrame(1, 1000));
-    expect(await second.readEnd(1)).toMatchObject({ kind: "responded" });
-    expect(budget.bytes).toBe(0);
-  });
+test("a queued response is dropped when another connection exceeds the limit", async () => {
+  const budget = new BacklogBudget(1500);
+  await using first = await openEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+  using second = await openFrames(first.engine.address);
+  await leaveAnswer(first);
+  await leaveAnswer(second);
+  expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
+  second.send(windowUpdateFrame(1, 1000));
+  expect(await second.readEnd(1)).toMatchObject({ kind: "responded" });
+  expect(budget.bytes).toBe(0);
 });

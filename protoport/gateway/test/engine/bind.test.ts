@@ -16,8 +16,7 @@ describe("a file in place of a stale socket", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     writeFileSync(path, "now");
-    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
-    expect(readFileSync(path, "utf8")).toBe("now");
+    expect([removeStaleSocket(path, lookAt(folder.file("other"))), readFileSync(path, "utf8")]).toEqual([false, "now"]);
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
@@ -26,8 +25,7 @@ describe("a file in place of a stale socket", () => {
     const path = folder.file("s");
     mkdirSync(path);
     expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
-    expect(lstatSync(path).isDirectory()).toBe(true);
-    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+    expect([lstatSync(path).isDirectory(), readdirSync(folder.path).toSorted()]).toEqual([true, ["other", "s"]]);
   });
 
   test("is not overwritten by restoreFile", () => {
@@ -36,8 +34,7 @@ describe("a file in place of a stale socket", () => {
     writeFileSync(aside, "second");
     writeFileSync(path, "third");
     restoreFile(aside, path);
-    expect(readFileSync(path, "utf8")).toBe("third");
-    expect(readdirSync(folder.path)).toEqual(["s"]);
+    expect([readFileSync(path, "utf8"), readdirSync(folder.path)]).toEqual(["third", ["s"]]);
   });
 });
 
@@ -66,19 +63,17 @@ test("a server does not listen when the socket mode is invalid", async () => {
   expect([server.listening, readdirSync(folder.path)]).toEqual([false, []]);
 });
 
-describe("the port of another server", () => {
-  test.each([
-    { name: "is shared with reusePort", reusePort: true, want: "shared" },
-    { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },
-  ])("$name", async ({ reusePort, want }) => {
-    const [first, second] = [createServer(), createServer()];
-    const { port } = await bind(first, { reusePort });
-    const outcome = await bind(second, { port, reusePort }).then(
-      () => "shared",
-      (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
-    );
-    first.close();
-    second.close();
-    expect(outcome).toBe(want);
-  });
+test.each([
+  { name: "is shared with reusePort", reusePort: true, want: "shared" },
+  { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },
+])("the port of another server $name", async ({ reusePort, want }) => {
+  const [first, second] = [createServer(), createServer()];
+  const { port } = await bind(first, { reusePort });
+  const outcome = await bind(second, { port, reusePort }).then(
+    () => "shared",
+    (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+  );
+  first.close();
+  second.close();
+  expect(outcome).toBe(want);
 });

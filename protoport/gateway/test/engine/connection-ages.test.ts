@@ -7,8 +7,8 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../src/engine/connection-ages.ts";
 // oxfmt-ignore
-import { type Address, createTestGateway, fieldValue, openHttp1, openHttp2, startGreenhouse, waterBedProcedure, within
-} from "../../../testing/src/index.ts";
+import { type Address, createTestGateway, fieldValue, openGreenhouse, openHttp1, openHttp2, startGreenhouse,
+  waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
@@ -141,8 +141,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   });
 
   test("sends connection: close in its next response, then closes", async () => {
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { maxConnectionAgeMs: 50 });
-    using http1 = await openHttp1(greenhouse.address);
+    await using http1 = await openGreenhouse(openHttp1, { waterBed: () => ({}) }, {}, { maxConnectionAgeMs: 50 });
     for (let connection: string | undefined; connection !== "close";) {
       http1.request(wholeWater);
       const { httpStatus, header } = await http1.readResponse();
@@ -250,8 +249,7 @@ describe("the age limit of a connection", () => {
       vi.advanceTimersByTime(1200);
       socket.emit("close");
     }
-    expect(retired.map(({ mock }) => mock.calls.length > 0)).toEqual([true, true]);
-    expect(vi.getTimerCount()).toBe(0);
+    expect([retired.map(({ mock }) => mock.calls.length > 0), vi.getTimerCount()]).toEqual([[true, true], 0]);
   });
 
   test.each([

@@ -7,27 +7,25 @@ import { within } from "../../../testing/src/deadline.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
-describe("firstProtocolOf", () => {
-  test.each([
-    { name: "the HTTP/2 preface", bytes: preface, want: "http2" },
-    { name: "a request line", bytes: Buffer.from("GET / HTTP/1.1\r\n"), want: "http1" },
-    { name: "one letter of a method", bytes: Buffer.from("G"), want: "http1" },
-    { name: "a method that begins like the preface", bytes: Buffer.from("PRIVATE / HTTP/1.1\r\n"), want: "http1" },
-    { name: "the preface of another version", bytes: Buffer.from("PRI * HTTP/2.1\r\n"), want: "http1" },
-    { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
-    { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
-    { name: "no bytes", bytes: Buffer.alloc(0), want: undefined },
-  ])("returns $want for $name at the start", ({ bytes, want }) => {
-    expect(firstProtocolOf(bytes)).toBe(want);
-  });
-
-  test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
-    "returns undefined for the first $length bytes of the preface",
-    ({ length }) => {
-      expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
-    },
-  );
+test.each([
+  { name: "the HTTP/2 preface", bytes: preface, want: "http2" },
+  { name: "a request line", bytes: Buffer.from("GET / HTTP/1.1\r\n"), want: "http1" },
+  { name: "one letter of a method", bytes: Buffer.from("G"), want: "http1" },
+  { name: "a method that begins like the preface", bytes: Buffer.from("PRIVATE / HTTP/1.1\r\n"), want: "http1" },
+  { name: "the preface of another version", bytes: Buffer.from("PRI * HTTP/2.1\r\n"), want: "http1" },
+  { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
+  { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
+  { name: "no bytes", bytes: Buffer.alloc(0), want: undefined },
+])("firstProtocolOf returns $want for $name at the start", ({ bytes, want }) => {
+  expect(firstProtocolOf(bytes)).toBe(want);
 });
+
+test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
+  "firstProtocolOf returns undefined for the first $length bytes of the preface",
+  ({ length }) => {
+    expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
+  },
+);
 
 /** The server's end of a connection, passed to the next owner. */
 type Handed = { readonly spoken: FirstProtocol; readonly socket: Socket };
@@ -88,8 +86,7 @@ describe("detectProtocol", () => {
     for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
     client.write(request.subarray(4));
     expect((await within(spoken, "the connection")).spoken).toBe("http1");
-    const bytes = await createByteReader(socket).readExactly(request.byteLength, "the request");
-    expect(bytes.equals(request)).toBe(true);
+    expect((await createByteReader(socket).readExactly(request.byteLength, "the request")).equals(request)).toBe(true);
     client.destroy();
   });
 

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 // oxfmt-ignore
 import { createIssuedCertificate, dataFrame, encodeEnvelope, frameFlag, frameType, headersFrame, openFrames,
   startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
@@ -71,21 +71,19 @@ async function openCall({ tls }: Way): Promise<OpenCall> {
   return connection;
 }
 
-describe("a client that half-closes after a request", () => {
-  test.each(http2Ways)("$name gets the complete response", async (way) => {
-    using connection = await openCall(way);
-    connection.socket.end();
-    // The server's PING shows that it has detected the half-close.
-    await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
-    response.resolve({ note });
-    let bytes = 0;
-    await connection.readUntil(({ type, payload }) => {
-      if (type === frameType.data) bytes += payload.byteLength;
-      return type === frameType.headers && bytes > 0;
-    });
-    expect(bytes).toBeGreaterThan(note.length);
-    expect(await connection.readUntil(() => false)).toBeUndefined();
+test.each(http2Ways)("a client that half-closes after a request $name gets the complete response", async (way) => {
+  using connection = await openCall(way);
+  connection.socket.end();
+  // The server's PING shows that it has detected the half-close.
+  await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+  response.resolve({ note });
+  let bytes = 0;
+  await connection.readUntil(({ type, payload }) => {
+    if (type === frameType.data) bytes += payload.byteLength;
+    return type === frameType.headers && bytes > 0;
   });
+  expect(bytes).toBeGreaterThan(note.length);
+  expect(await connection.readUntil(() => false)).toBeUndefined();
 });
 
 test.each(http2Ways)("$name, the call of a disconnected client is cancelled", async (way) => {

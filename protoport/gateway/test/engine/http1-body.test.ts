@@ -59,31 +59,29 @@ const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
 const clientGone = { httpStatus: 499 };
 
-describe("an unread body", () => {
-  test.each([
-    { name: "Content-Length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
-    {
-      name: "chunks",
-      start: `${head}transfer-encoding: chunked\r\n\r\n`,
-      piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
-    },
-  ])("with $name is buffered up to 192 KiB", async ({ start, piece }) => {
-    client.write(start);
-    const exchange = await within(served.promise, "the request");
-    const connection = await accepted.promise;
-    const paused = new Promise((resolve) => connection.once("pause", resolve));
-    // More than the kernel buffers.
-    for (let i = 0; i < 256; i++) client.write(piece);
-    await within(paused, "the server to read no more");
-    await new Promise(setImmediate);
-    expect(connection.isPaused()).toBe(true);
-    expect(connection.bytesRead).toBeLessThan(256 * 1024);
-    const body = piecesOf(exchange);
-    for (let taken = 0; taken < 8 * 1024 * 1024;) {
-      const { value } = await within(body.next(), "a piece");
-      taken += value?.byteLength ?? Number.NaN;
-    }
-  });
+test.each([
+  { name: "Content-Length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
+  {
+    name: "chunks",
+    start: `${head}transfer-encoding: chunked\r\n\r\n`,
+    piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
+  },
+])("an unread body with $name is buffered up to 192 KiB", async ({ start, piece }) => {
+  client.write(start);
+  const exchange = await within(served.promise, "the request");
+  const connection = await accepted.promise;
+  const paused = new Promise((resolve) => connection.once("pause", resolve));
+  // More than the kernel buffers.
+  for (let i = 0; i < 256; i++) client.write(piece);
+  await within(paused, "the server to read no more");
+  await new Promise(setImmediate);
+  expect(connection.isPaused()).toBe(true);
+  expect(connection.bytesRead).toBeLessThan(256 * 1024);
+  const body = piecesOf(exchange);
+  for (let taken = 0; taken < 8 * 1024 * 1024;) {
+    const { value } = await within(body.next(), "a piece");
+    taken += value?.byteLength ?? Number.NaN;
+  }
 });
 
 test("a trailer section split between two socket chunks is read completely", async () => {
@@ -138,23 +136,21 @@ describe("an unread request body after its response", () => {
   });
 });
 
-describe("a completed exchange", () => {
-  test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
-    { name: "a second response", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
-    { name: "the start of a response", misuse: (exchange) => exchange.begin(500, []) },
-    { name: "a write", misuse: (exchange) => exchange.write(Buffer.from("more")) },
-    { name: "the end of a response", misuse: (exchange) => exchange.end() },
-    { name: "a reset", misuse: (exchange) => exchange.reset() },
-  ])("$name does not affect the next exchange", async ({ misuse }) => {
-    client.write(inLength(0) + inLength(0));
-    const first = await within(served.promise, "the request");
-    first.respond(200, [], Buffer.from("first"));
-    await expect.poll(() => exchanges.length).toBe(2);
-    void misuse(first);
-    exchanges[1]?.respond(200, [], Buffer.from("second"));
-    expect(String((await client.readResponse()).body)).toBe("first");
-    expect(String((await client.readResponse()).body)).toBe("second");
-  });
+test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
+  { name: "a second response", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
+  { name: "the start of a response", misuse: (exchange) => exchange.begin(500, []) },
+  { name: "a write", misuse: (exchange) => exchange.write(Buffer.from("more")) },
+  { name: "the end of a response", misuse: (exchange) => exchange.end() },
+  { name: "a reset", misuse: (exchange) => exchange.reset() },
+])("a completed exchange $name does not affect the next exchange", async ({ misuse }) => {
+  client.write(inLength(0) + inLength(0));
+  const first = await within(served.promise, "the request");
+  first.respond(200, [], Buffer.from("first"));
+  await expect.poll(() => exchanges.length).toBe(2);
+  void misuse(first);
+  exchanges[1]?.respond(200, [], Buffer.from("second"));
+  expect(String((await client.readResponse()).body)).toBe("first");
+  expect(String((await client.readResponse()).body)).toBe("second");
 });
 
 test("a disconnected client's exchange rejects reads and settles writes", async () => {

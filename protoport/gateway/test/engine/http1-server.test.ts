@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Field, fieldValue, headerOfListBytes, type HttpRequest, openHttp1, startGreenhouse,
-  type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { type Field, fieldValue, headerOfListBytes, type HttpRequest, openGreenhouse, openHttp1, shared,
+  startGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -19,15 +19,9 @@ const needsKey: Admit = ({ header }) => {
 };
 
 describe("a client that waits for 100 Continue", () => {
-  let greenhouse: TestGreenhouse;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
-      { waterBed: ({ bed, note }) => ({ bed, note }) },
-      { admit: needsKey, readMaxBytes: 100 },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+  const greenhouse = shared(() =>
+    startGreenhouse({ waterBed: ({ bed, note }) => ({ bed, note }) }, { admit: needsKey, readMaxBytes: 100 }),
+  );
   test("gets 100 Continue once its request is admitted", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
@@ -98,13 +92,12 @@ test("the authority in an absolute-form target takes precedence over Host", asyn
     urls.push(url);
     return {};
   };
-  await using greenhouse = await startGreenhouse({ waterBed });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, { waterBed });
   for (const host of ["http://orders.example", ""]) {
     connection.request({ ...water([], "{}"), path: host + path });
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   }
-  const { address, port } = greenhouse.address;
+  const { address, port } = connection.greenhouse.address;
   expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
 });
 
@@ -115,23 +108,19 @@ test.each([
     sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
   },
 ])("a request with $name gets 501, and its connection is closed", async ({ sent }) => {
-  await using greenhouse = await startGreenhouse({});
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, {});
   connection.write(sent);
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 501 });
   expect(await connection.atEnd()).toBe(true);
 });
 
 describe("request limits", () => {
-  let greenhouse: TestGreenhouse;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
+  const greenhouse = shared(() =>
+    startGreenhouse(
       { waterBed: ({ bed }) => ({ bed }) },
       { readMaxBytes: 100, limits: { urlBytes: 100, headerBytes: 2000 } },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+    ),
+  );
   test.each([
     ["a long URL", 414, `/${"x".repeat(100)}`, []],
     ["a URL longer than the header limit", 414, `/${"x".repeat(3000)}`, []],
@@ -159,15 +148,12 @@ describe("request limits", () => {
 
 // Timeouts of half a second let a busy machine read a request in time. The tests only wait, so they run concurrently.
 describe.concurrent("an HTTP/1.1 client", () => {
-  let greenhouse: TestGreenhouse;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
+  const greenhouse = shared(() =>
+    startGreenhouse(
       { waterBed: ({ bed }) => ({ bed }) },
       { limits: { headerTimeoutMs: 500, requestTimeoutMs: 600, idleTimeoutMs: 500 } },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+    ),
+  );
   test.for([
     { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
     {
@@ -206,11 +192,10 @@ describe.concurrent("an HTTP/1.1 client", () => {
   ])("gets the full timeout for $name after an idle period", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
-    await using own = await startGreenhouse({}, { limits });
-    using waiting = await openHttp1(own.address);
+    await using waiting = await openGreenhouse(openHttp1, {}, { limits });
     waiting.request({ httpMethod: "GET", path: "/nothing", header: [] });
     await waiting.readResponse();
-    using other = await openHttp1(own.address);
+    using other = await openHttp1(waiting.greenhouse.address);
     for (const connection of [other, waiting]) {
       const sentMs = performance.now();
       connection.write(sent);
@@ -240,11 +225,10 @@ test("a request that arrives just after the idle timeout gets its response", asy
 });
 
 test("drain serves one more request on an idle connection, then closes it", async () => {
-  await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, { waterBed: ({ bed }) => ({ bed }) });
   connection.request(water([], "{}"));
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
-  const drained = greenhouse.gateway.drain(60_000);
+  const drained = connection.greenhouse.gateway.drain(60_000);
   connection.request(water([], "{}"));
   const { httpStatus, header } = await connection.readResponse();
   expect([httpStatus, fieldValue(header, "connection")]).toEqual([200, "close"]);
@@ -252,23 +236,21 @@ test("drain serves one more request on an idle connection, then closes it", asyn
   await within(drained, "the end of the drain");
 });
 
-describe("HEAD", () => {
-  test.each([
-    { name: "an endpoint", target: "/page", want: "6" },
-    { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
-  ])("returns GET's Content-Length for $name without a body", async ({ target, want }) => {
-    await using greenhouse = await startGreenhouse(
-      { getReading: ({ sensor }) => ({ sensor }) },
-      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    for (const httpMethod of ["HEAD", "GET"]) {
-      connection.request({ httpMethod, path: target, header: [] });
-      const response = await connection.readResponse(httpMethod);
-      expect(response.httpStatus).toBe(200);
-      expect(fieldValue(response.header, "content-length")).toBe(want);
-    }
-  });
+test.each([
+  { name: "an endpoint", target: "/page", want: "6" },
+  { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
+])("HEAD returns GET's Content-Length for $name without a body", async ({ target, want }) => {
+  await using greenhouse = await startGreenhouse(
+    { getReading: ({ sensor }) => ({ sensor }) },
+    { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  for (const httpMethod of ["HEAD", "GET"]) {
+    connection.request({ httpMethod, path: target, header: [] });
+    const response = await connection.readResponse(httpMethod);
+    expect(response.httpStatus).toBe(200);
+    expect(fieldValue(response.header, "content-length")).toBe(want);
+  }
 });
 
 test("onResponse reports pipelined requests in order", async () => {
@@ -288,8 +270,7 @@ test("onResponse reports pipelined requests in order", async () => {
 });
 
 test("a repeated chunked request is refused if it changes to HTTP/1.0", async () => {
-  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, { waterBed: () => ({}) });
   const fields = "host: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
   const statuses: number[] = [];
   for (const version of ["1.1", "1.1", "1.0"]) {
@@ -311,19 +292,18 @@ describe("a call whose client closes the connection", () => {
   test("is cancelled, and is reported with status 0", async () => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
-    await using greenhouse = await startGreenhouse({
+    await using connection = await openGreenhouse(openHttp1, {
       waterBed: async (_, { signal }) => {
         signal.addEventListener("abort", () => ended.resolve(signal.reason));
         started.resolve();
         return await new Promise(() => {});
       },
     });
-    using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     await within(started.promise, "the handler");
     connection.socket.resetAndDestroy();
     expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await connection.greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 
   test("gets a 400 response if its body is incomplete", async () => {
@@ -352,8 +332,7 @@ test("admit finds a header field that follows 2,500 others", async () => {
   using connection = await openHttp1(greenhouse.address);
   const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
   connection.request(water([...many, ["x-last", "here"]], "{}"));
-  expect((await connection.readResponse()).httpStatus).toBe(200);
-  expect(last).toBe("here");
+  expect([(await connection.readResponse()).httpStatus, last]).toEqual([200, "here"]);
 });
 
 test("admit receives the same connection object for requests on one connection", async () => {

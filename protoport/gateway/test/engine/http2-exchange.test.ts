@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { constants, createServer } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag,
-  frameType, getReadingProcedure, headerOfListBytes, headersFrame, http2Servers, openFrames, openHttp2,
-  readHttp2Response, resetFrame, startGreenhouse, startOnLoopback, startWatched, type TestGreenhouse, waterBedProcedure,
-  within } from "../../../testing/src/index.ts";
+import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType,
+  getReadingProcedure, headerOfListBytes, headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2,
+  readHttp2Response, resetFrame, shared, startGreenhouse, startOnLoopback, startWatched, type TestGreenhouse,
+  waterBedProcedure, within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
@@ -26,89 +26,83 @@ const admitKey: Admit = ({ header }) => {
 };
 
 describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
-  describe("a reset by the client", () => {
-    test("prevents the interceptor call if it arrives during admission", async () => {
-      const admitting = Promise.withResolvers<void>();
-      const gate = Promise.withResolvers<void>();
-      const admit = (): Promise<void> => {
-        admitting.resolve();
-        return gate.promise;
-      };
-      await using greenhouse = await startWatched({ admit }, { http2 });
-      using connection = await openFrames(greenhouse.address);
-      sendUnaryCall(connection, 1, waterBedProcedure);
-      await within(admitting.promise, "the admission");
-      connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
-      await connection.settle();
-      gate.resolve();
-      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-      expect(greenhouse.ran).toEqual([]);
-    });
+  test("a reset by the client prevents the interceptor call if it arrives during admission", async () => {
+    const admitting = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const admit = (): Promise<void> => {
+      admitting.resolve();
+      return gate.promise;
+    };
+    await using greenhouse = await startWatched({ admit }, { http2 });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    await within(admitting.promise, "the admission");
+    connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
+    await connection.settle();
+    gate.resolve();
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(greenhouse.ran).toEqual([]);
   });
 
-  describe("an incomplete body", () => {
-    test.each<{ name: string; end: (connection: FrameConnection) => void }>([
-      { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
-      { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
-      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
-      { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
-    ])("fails the message stream if $name", async ({ end }) => {
-      const received = Promise.withResolvers<void>();
-      const outcome = Promise.withResolvers<string>();
-      await using greenhouse = await startGreenhouse(
-        {
-          recordReadings: async (readings) => {
-            const read = async (): Promise<string> => {
-              for await (const _ of readings) received.resolve();
-              return "as if it were all";
-            };
-            outcome.resolve(await read().catch(() => "not all"));
-            return {};
-          },
+  test.each<{ name: string; end: (connection: FrameConnection) => void }>([
+    { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
+    { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
+    { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+    { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
+  ])("an incomplete body fails the message stream if $name", async ({ end }) => {
+    const received = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<string>();
+    await using greenhouse = await startGreenhouse(
+      {
+        recordReadings: async (readings) => {
+          const read = async (): Promise<string> => {
+            for await (const _ of readings) received.resolve();
+            return "as if it were all";
+          };
+          outcome.resolve(await read().catch(() => "not all"));
+          return {};
         },
-        {},
-        { http2 },
-      );
-      using connection = await openFrames(greenhouse.address);
-      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
-      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
-      await within(received.promise, "the first message");
-      end(connection);
-      expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
-      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    });
+      },
+      {},
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+    connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+    await within(received.promise, "the first message");
+    end(connection);
+    expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 
-  describe("a complete but partly read body", () => {
-    test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
-      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
-      { name: "the response ends", end: (_, respond) => respond() },
-    ])("fails the message stream if $name", async ({ end }) => {
-      const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
-      const response = Promise.withResolvers<void>();
-      await using greenhouse = await startGreenhouse(
-        {
-          recordReadings: async (readings) => {
-            const iterator = readings[Symbol.asyncIterator]();
-            await iterator.next();
-            begun.resolve(() => iterator.next());
-            await response.promise;
-            return {};
-          },
+  test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
+    { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+    { name: "the response ends", end: (_, respond) => respond() },
+  ])("a complete but partly read body fails the message stream if $name", async ({ end }) => {
+    const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
+    const response = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        recordReadings: async (readings) => {
+          const iterator = readings[Symbol.asyncIterator]();
+          await iterator.next();
+          begun.resolve(() => iterator.next());
+          await response.promise;
+          return {};
         },
-        {},
-        { http2 },
-      );
-      using connection = await openFrames(greenhouse.address);
-      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
-      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
-      const next = await within(begun.promise, "the first message");
-      connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
-      await connection.settle();
-      end(connection, response.resolve);
-      await greenhouse.completed(1);
-      await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
-    });
+      },
+      {},
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+    connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+    const next = await within(begun.promise, "the first message");
+    connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
+    await connection.settle();
+    end(connection, response.resolve);
+    await greenhouse.completed(1);
+    await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
   });
 
   test("reports no fault if the client resets it before its body is read", async () => {
@@ -137,16 +131,13 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   });
 
   describe("request limits", () => {
-    let greenhouse: TestGreenhouse;
-    beforeAll(async () => {
-      greenhouse = await startGreenhouse(
+    const greenhouse = shared(() =>
+      startGreenhouse(
         { waterBed: ({ note }) => ({ liters: note.length }), getReading: () => never },
         { readMaxBytes: 100_000, limits: { urlBytes: 100, headerBytes: 2000, concurrentStreams: 2 } },
         { http2 },
-      );
-    });
-    afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+      ),
+    );
     test("refuse a large body with 413, and keep the connection open", async () => {
       using connection = await openHttp2(greenhouse.address);
       // Far more than HTTP/2's windows allow while the body is not read.
@@ -211,11 +202,10 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     });
 
     test("is required for a 100 response", async () => {
-      await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
-      using connection = await openFrames(greenhouse.address);
+      await using connection = await openGreenhouse(openFrames, { waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
       const header = postHeader(json).filter(([name]) => name !== ":path");
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
-      await expect.poll(() => greenhouse.openRequests()).toBe(1);
+      await expect.poll(() => connection.greenhouse.openRequests()).toBe(1);
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
       const response = await connection.readUntil(({ type }) => type === frameType.headers);
       expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
@@ -240,8 +230,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     });
 
     test.each([0, 8])("is ignored after a reset (code %i)", async (errorCode) => {
-      await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
-      using connection = await openFrames(greenhouse.address);
+      await using connection = await openGreenhouse(openFrames, { waterBed: () => ({}) }, {}, { http2 });
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
       sendUnaryCall(connection, 3, waterBedProcedure);

@@ -1,14 +1,14 @@
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import type { Admit } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
-import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes,
-  frameFlag, frameType, headerBlock, headersFrame, openFrames, startGreenhouse,
-  startOnLoopback, waterBedProcedure } from "../../../testing/src/index.ts";
+import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes, frameFlag, frameType,
+  headerBlock, headersFrame, openFrames, openGreenhouse, startGreenhouse, startOnLoopback, waterBedProcedure
+} from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
@@ -16,48 +16,44 @@ import { leastOf } from "../../../testing/src/least-of.ts";
 const header = grpcHeader(waterBedProcedure);
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
-describe("a draining server", () => {
-  test("serves streams that clients open before GOAWAY arrives", async () => {
-    const requested = Promise.withResolvers<void>();
-    const response = Promise.withResolvers<object>();
-    await using greenhouse = await startGreenhouse({
-      waterBed: () => {
-        requested.resolve();
-        return response.promise;
-      },
-    });
-    using silent = await openFrames(greenhouse.address, { settled: false });
-    using busy = await openFrames(greenhouse.address);
-    busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
-    await requested.promise;
-    const drained = greenhouse.gateway.drain(10_000);
-
-    const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
-    const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
-    silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
-    const goAway = await silent.readUntil(({ type }) => type === frameType.goAway);
-    expect(goAway?.payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
-    const ping = await silent.readUntil(({ type }) => type === frameType.ping);
-    silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
-    const last = await silent.readUntil(({ type }) => type === frameType.goAway);
-    expect(last?.payload.readUInt32BE(0)).toBe(1);
-
-    response.resolve({});
-    const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
-    expect(ends).toStrictEqual([
-      { kind: "responded", httpStatus: 200 },
-      { kind: "responded", httpStatus: 200 },
-    ]);
-    busy[Symbol.dispose]();
-    silent[Symbol.dispose]();
-    await drained;
+test("a draining server serves streams that clients open before GOAWAY arrives", async () => {
+  const requested = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<object>();
+  await using greenhouse = await startGreenhouse({
+    waterBed: () => {
+      requested.resolve();
+      return response.promise;
+    },
   });
+  using silent = await openFrames(greenhouse.address, { settled: false });
+  using busy = await openFrames(greenhouse.address);
+  busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+  await requested.promise;
+  const drained = greenhouse.gateway.drain(10_000);
+
+  const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
+  const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
+  silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+  const goAway = await silent.readUntil(({ type }) => type === frameType.goAway);
+  expect(goAway?.payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+  const ping = await silent.readUntil(({ type }) => type === frameType.ping);
+  silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+  expect((await silent.readUntil(({ type }) => type === frameType.goAway))?.payload.readUInt32BE(0)).toBe(1);
+
+  response.resolve({});
+  const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
+  expect(ends).toStrictEqual([
+    { kind: "responded", httpStatus: 200 },
+    { kind: "responded", httpStatus: 200 },
+  ]);
+  busy[Symbol.dispose]();
+  silent[Symbol.dispose]();
+  await drained;
 });
 
 test("a body that fills its flow-control window before admission is read completely", async () => {
   const gate = Promise.withResolvers<void>();
-  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit: () => gate.promise });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, { waterBed: () => ({}) }, { admit: () => gate.promise });
   const windowBytes = 256 * 1024;
   // A body that begins with white space, which JSON allows.
   const body = Buffer.from(`{"bed":"7"}`.padStart(windowBytes + 10));
@@ -73,8 +69,7 @@ test("a body that fills its flow-control window before admission is read complet
 
 test("a long call does not keep its message's chunk in memory", async () => {
   const response = Promise.withResolvers<object>();
-  await using greenhouse = await startGreenhouse({ waterBed: () => response.promise });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, { waterBed: () => response.promise });
   // Bytes in an unknown field, of which protobuf-es keeps a view.
   const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
   const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
@@ -134,8 +129,7 @@ test("a client that acknowledges no PING is disconnected after another idleTimeo
     requested.resolve();
     return new Promise(() => {});
   };
-  await using greenhouse = await startGreenhouse({ waterBed }, { limits: { idleTimeoutMs: 1000 } });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, { waterBed }, { limits: { idleTimeoutMs: 1000 } });
   connection.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
   await requested.promise;
   for (let passedMs = 0; passedMs < 2500; passedMs += 250) {
@@ -149,8 +143,7 @@ test.each([
   { bytes: 6000, want: "a response" },
   { bytes: 9000, want: "no response" },
 ])("a $bytes-byte field block gets $want if headerBytes is 2000", async (row) => {
-  await using greenhouse = await startGreenhouse({}, { limits: { headerBytes: 2000 } });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, {}, { limits: { headerBytes: 2000 } });
   const block = headerBlock([...header, ["x", "x".repeat(row.bytes - 300)]]);
   const flags = frameFlag.endStream;
   connection.send(
@@ -164,8 +157,7 @@ test.each([
 test("admit receives a 70,000-byte header field if headerBytes is 80,000", async () => {
   let receivedBytes: number | undefined;
   const admit: Admit = ({ header: fields }) => void (receivedBytes = fields.get("x")?.length);
-  await using greenhouse = await startGreenhouse({}, { admit, limits: { headerBytes: 80_000 } });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, {}, { admit, limits: { headerBytes: 80_000 } });
   const block = headerBlock([...header, ["x", "x".repeat(70_000)]]);
   // Each frame holds at most 16 KiB.
   const pieces = [0, 1, 2, 3, 4].map((at) => block.subarray(at * 16_384, (at + 1) * 16_384));

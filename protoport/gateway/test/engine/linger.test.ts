@@ -4,8 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, type Http1Connection, listenOnLoopback, nextEvent, openHttp1, startGreenhouse,
-  type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { type Address, createCertificate, type Http1Connection, listenOnLoopback, nextEvent, openGreenhouse, openHttp1,
+  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const restPath = "/beds/7:water";
 
@@ -161,13 +161,12 @@ test("a client that idles after its last response is disconnected", async () => 
 
 test("requests after a Connection: close response are ignored", async () => {
   let calls = 0;
-  await using greenhouse = await startGreenhouse({
+  await using connection = await openGreenhouse(openHttp1, {
     waterBed: () => {
       calls += 1;
       return {};
     },
   });
-  using connection = await openHttp1(greenhouse.address);
   const refused = "POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
   const call = `POST ${restPath} HTTP/1.1\r\nhost: x\r\n${json}\r\ncontent-length: 2\r\n\r\n{}`;
   connection.write(refused + call);
@@ -176,6 +175,6 @@ test("requests after a Connection: close response are ignored", async () => {
   connection.write(call);
   connection.socket.end();
   await within(once(connection.socket, "close"), "the end");
-  expect(greenhouse.completedRequests).toHaveLength(1);
+  expect(connection.greenhouse.completedRequests).toHaveLength(1);
   expect(calls).toBe(0);
 });

@@ -8,8 +8,8 @@ import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/http/exchange/index.ts";
 import type { EndpointResponse, GatewayLoad } from "../../src/index.ts";
 // oxfmt-ignore
-import { createByteReader, createCertificate, createTestGateway, exchange, type Field, openFrames, openHttp1, overHttp1,
-  startGreenhouse, within } from "../../../testing/src/index.ts";
+import { createByteReader, createCertificate, createTestGateway, exchange, type Field, openFrames, openGreenhouse,
+  openHttp1, overHttp1, startGreenhouse, within } from "../../../testing/src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
@@ -18,45 +18,41 @@ const json: Field = ["content-type", "application/json"];
 /** More than the kernel buffers for a client that does not read. */
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
-describe("a connection over TLS", () => {
-  test("accepts a request split across TLS records during the previous response", async () => {
-    const certificate = createCertificate("localhost");
-    const gateway = createTestGateway({
-      routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
-      endpoints: [{ path: "/big", open: true, handle: () => ({ httpStatus: 200, body: bigBody }) }],
-    });
-    const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
-    const records = new RecordGatherer(connectTcp({ host: "127.0.0.1", port, noDelay: true }));
-    const socket = connectTls({ socket: records, ca: certificate.cert, servername: "localhost" });
-    await within(once(socket, "secureConnect"), "the handshake");
-
-    socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The client has the response's first bytes and stops reading, so most of the response is still unsent.
-    await within(once(socket, "readable"), "the first bytes of the answer");
-    records.hold();
-    const contentFields = "content-type: application/json\r\ncontent-length: 2";
-    socket.write(`POST /orders.v1.OrderService/DeleteOrder HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
-    socket.write("{}");
-    await records.release(2);
-
-    const connection = overHttp1(socket, createByteReader(socket), "x");
-    expect((await connection.readResponse()).body.equals(bigBody)).toBe(true);
-    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });
-    socket.destroy();
-    await gateway.close();
+test("a connection over TLS accepts a request split across TLS records during the previous response", async () => {
+  const certificate = createCertificate("localhost");
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
+    endpoints: [{ path: "/big", open: true, handle: () => ({ httpStatus: 200, body: bigBody }) }],
   });
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
+  const records = new RecordGatherer(connectTcp({ host: "127.0.0.1", port, noDelay: true }));
+  const socket = connectTls({ socket: records, ca: certificate.cert, servername: "localhost" });
+  await within(once(socket, "secureConnect"), "the handshake");
+
+  socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
+  // The client has the response's first bytes and stops reading, so most of the response is still unsent.
+  await within(once(socket, "readable"), "the first bytes of the answer");
+  records.hold();
+  const contentFields = "content-type: application/json\r\ncontent-length: 2";
+  socket.write(`POST /orders.v1.OrderService/DeleteOrder HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
+  socket.write("{}");
+  await records.release(2);
+
+  const connection = overHttp1(socket, createByteReader(socket), "x");
+  expect((await connection.readResponse()).body.equals(bigBody)).toBe(true);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });
+  socket.destroy();
+  await gateway.close();
 });
 
-describe("an HTTP/2 connection", () => {
-  test("is closed when the client has closed its side", async () => {
-    const gateway = createTestGateway({ routes: () => {} });
-    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-    using connection = await openFrames(address);
-    await connection.readFrame();
-    connection.socket.end();
-    expect(await connection.readUntil(() => false)).toBeUndefined();
-    await gateway.close();
-  });
+test("an HTTP/2 connection is closed when the client has closed its side", async () => {
+  const gateway = createTestGateway({ routes: () => {} });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  await connection.readFrame();
+  connection.socket.end();
+  expect(await connection.readUntil(() => false)).toBeUndefined();
+  await gateway.close();
 });
 
 describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs) => {
@@ -147,8 +143,7 @@ describe("the load of a gateway", () => {
     };
     const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
     expect(gateway.load).toEqual(loadOf(transport, 0));
-    const address = await gateway.listen();
-    const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
+    const answered = exchange(await gateway.listen(), version, { httpMethod: "GET", path: "/page", header: [] });
     await within(requested.promise, "the request");
     expect(gateway.load).toEqual(loadOf(transport, 1));
     page.resolve({ httpStatus: 200, body: "" });
@@ -265,11 +260,10 @@ test.each([
     started.resolve();
     return new Promise(() => {});
   };
-  await using greenhouse = await startGreenhouse({ waterBed: stuck });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, { waterBed: stuck });
   connection.request({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") });
   await within(started.promise, "the call");
-  const drained = greenhouse.gateway.drain(first);
-  void greenhouse.gateway.drain(second);
+  const drained = connection.greenhouse.gateway.drain(first);
+  void connection.greenhouse.gateway.drain(second);
   await within(drained, "the end of the drain");
 });

@@ -1,10 +1,10 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 // oxfmt-ignore
 import { type Address, dataFrame, encodeEnvelope, type Field, frameFlag, frameType, headersFrame, type Http2Server,
-  http2Servers, openFrames, openHttp1, rowsFor, startGreenhouse, type TestGreenhouse, waterBedProcedure
+  http2Servers, openFrames, openHttp1, rowsFor, shared, startGreenhouse, waterBedProcedure
 } from "../../../testing/src/index.ts";
 
 // Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry
@@ -56,37 +56,35 @@ const transports: readonly { readonly name: string; readonly http2: Http2Server;
 describe.each(transports)("a request trailer over $name", (transport) => {
   const { http2, send } = transport;
   let records: unknown[] = [];
-  let greenhouse: TestGreenhouse;
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {
     records.push(
       [...requestHeader].filter(([name]) => name !== "host"),
       timeoutMs() !== undefined,
     );
   };
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
-      {
-        waterBed: ({ note }, context) => {
-          see(context);
-          return { note };
+  const greenhouse = shared(
+    async () =>
+      await startGreenhouse(
+        {
+          waterBed: ({ note }, context) => {
+            see(context);
+            return { note };
+          },
+          recordReadings: async (readings, context) => {
+            let count = 0;
+            for await (const _ of readings) count += 1;
+            see(context);
+            return { count };
+          },
         },
-        recordReadings: async (readings, context) => {
-          let count = 0;
-          for await (const _ of readings) count += 1;
-          see(context);
-          return { count };
+        {
+          admit: ({ header }) => {
+            if (header.get(key[0]) !== key[1]) throw new ConnectError("no key", Code.Unauthenticated);
+          },
         },
-      },
-      {
-        admit: ({ header }) => {
-          if (header.get(key[0]) !== key[1]) throw new ConnectError("no key", Code.Unauthenticated);
-        },
-      },
-      { http2 },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+        { http2 },
+      ),
+  );
   const outcomeOf = async (call: Call, trailer: readonly Field[]): Promise<Outcome> => {
     records = [];
     const [fields, body] = await send(greenhouse.address, call, trailer);

@@ -4,7 +4,7 @@ import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type Address, createByteReader, createCertificate, exchangeHttp1, type Http1Connection, openHttp2, overHttp1,
-  startGreenhouse, type TestGreenhouse, within } from "../../../testing/src/index.ts";
+  shared, startGreenhouse, type TestGreenhouse, within } from "../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
@@ -23,12 +23,9 @@ const isClosed = async (socket: Socket): Promise<boolean> => await createByteRea
 
 describe("a server with a certificate", () => {
   const certificate = createCertificate("first");
-  let greenhouse: TestGreenhouse;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse({ waterBed: (_, { url }) => ({ note: url }) }, {}, { tls: certificate });
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+  const greenhouse = shared(() =>
+    startGreenhouse({ waterBed: (_, { url }) => ({ note: url }) }, {}, { tls: certificate }),
+  );
   test("serves HTTP/1.1 to a client that offers HTTP/1.1 or no ALPN", async () => {
     for (const ALPNProtocols of [["http/1.1"], undefined]) {
       using connection = await openTls(greenhouse.address, {

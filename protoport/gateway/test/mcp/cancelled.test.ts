@@ -156,8 +156,7 @@ test("each initialize gets another session id, and no other reply has one", asyn
   const sessionOf = async (method: string): Promise<string | undefined> =>
     fieldValue((await exchange(greenhouse.address, "1.1", initializedRequest(method))).header, "mcp-session-id");
   const ids = [await sessionOf("initialize"), await sessionOf("initialize")];
-  expect(ids.every((id) => /^[0-9a-f-]{36}$/.test(id ?? ""))).toBe(true);
-  expect(new Set(ids).size).toBe(2);
+  expect([ids.every((id) => /^[0-9a-f-]{36}$/.test(id ?? "")), new Set(ids).size]).toEqual([true, 2]);
   expect(await sessionOf("ping")).toBeUndefined();
 });
 

@@ -1,7 +1,7 @@
 import { create, setExtension } from "@bufbuild/protobuf";
 import { FieldOptionsSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
 import { streamDefaults, streamLimitsOf } from "../../src/mcp/options.ts";
 import type { McpOptions } from "../../src/mcp/index.ts";
@@ -50,8 +50,7 @@ test("hints from the option tools override the HTTP method's hints", async () =>
 
 test("a tool's schemas contain validation rules only for its input", async () => {
   const options = create(FieldOptionsSchema);
-  const rules = create(FieldRulesSchema, { type: { case: "string", value: { minLen: 2n } } });
-  setExtension(options, field, rules);
+  setExtension(options, field, create(FieldRulesSchema, { type: { case: "string", value: { minLen: 2n } } }));
   const messages = [{ name: "M", field: [{ ...stringField("text", 1), options }] }];
   const mcp = { tools: ["*"], validation: await openValidation() };
   const { tools } = await pageOf(serveDescribed([{ name: "A" }], { messages, mcp }));
@@ -133,28 +132,26 @@ test.each([
   expect(new Set(Object.values(comments.reads))).toEqual(new Set([1]));
 });
 
-describe("a function isListed", () => {
-  test.each([
-    { name: "true", result: true, want: ["hostile_v1_S_A"] },
-    { name: "false", result: false, want: [] },
-    { name: "undefined", result: undefined, want: [] },
-    { name: "1", result: 1, want: [] },
-  ])("that returns $name results in $want from tools/list", async ({ result, want }) => {
-    const mcp = untyped({ tools: ["*"], isListed: () => result });
-    const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
-    expect(tools.map(({ name }) => name)).toEqual(want);
-  });
+test.each([
+  { name: "true", result: true, want: ["hostile_v1_S_A"] },
+  { name: "false", result: false, want: [] },
+  { name: "undefined", result: undefined, want: [] },
+  { name: "1", result: 1, want: [] },
+])("a function isListed that returns $name results in $want from tools/list", async ({ result, want }) => {
+  const mcp = untyped({ tools: ["*"], isListed: () => result });
+  const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
+  expect(tools.map(({ name }) => name)).toEqual(want);
+});
 
-  test("that returns a promise fails tools/list", async () => {
-    const errors: string[] = [];
-    const mcp = untyped({ tools: ["*"], isListed: async () => true });
-    const gateway: Partial<GatewayOptions> = { onFault: (fault) => void errors.push(String(fault)) };
-    const page = await pageOf(serveDescribed([{ name: "A" }], { mcp, gateway }));
-    expect(JSON.parse(page.text)).toEqual({
-      jsonrpc: "2.0",
-      id: 1,
-      error: { code: -32603, message: "internal error" },
-    });
-    expect(errors).toEqual(["TypeError: isListed must be synchronous, got a promise"]);
+test("a function isListed that returns a promise fails tools/list", async () => {
+  const errors: string[] = [];
+  const mcp = untyped({ tools: ["*"], isListed: async () => true });
+  const gateway: Partial<GatewayOptions> = { onFault: (fault) => void errors.push(String(fault)) };
+  const page = await pageOf(serveDescribed([{ name: "A" }], { mcp, gateway }));
+  expect(JSON.parse(page.text)).toEqual({
+    jsonrpc: "2.0",
+    id: 1,
+    error: { code: -32603, message: "internal error" },
   });
+  expect(errors).toEqual(["TypeError: isListed must be synchronous, got a promise"]);
 });

@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createJsonMessageWriter } from "../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { kitchenSinkRegistry, startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { initializedRequest, postMcp } from "../../../testing/src/gateway/mcp.ts";
 import { rollMessage } from "../../../testing/src/gateway/random-message.ts";
 import { Dice } from "../../../testing/src/dice.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { shared } from "../../../testing/src/shared.ts";
 
 // Random messages, and messages that no well-meaning client sends.
 
 const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
 const tool = "kitchensink_v1_KitchenSink_Create";
-let gateway: TestGateway;
-let connections: KeptConnections;
 
-beforeAll(async () => {
-  connections = new KeptConnections();
-  gateway = await startKitchenSink({ mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Create"] }) });
-});
-
-afterAll(async () => {
-  connections[Symbol.dispose]();
-  await gateway[Symbol.asyncDispose]();
-});
+const connections = shared(() => new KeptConnections());
+const gateway = shared(() => startKitchenSink({ mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Create"] }) }));
 
 async function postJson(path: string, body: string): Promise<{ httpStatus: number; json: Record<string, unknown> }> {
   const request = { ...postMcp(body), path };

@@ -1,10 +1,10 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
-import { createTestGateway, fieldValue, type HttpVersion, KeptConnections, rowsFor, startGreenhouse, statelessRequest,
-  type TestGreenhouse, type TestListenOptions, waterBedProcedure } from "../../../testing/src/index.ts";
+import { createTestGateway, fieldValue, type HttpVersion, KeptConnections, rowsFor, shared, startGreenhouse,
+  statelessRequest, type TestListenOptions, waterBedProcedure } from "../../../testing/src/index.ts";
 import { calls } from "./call-cases.ts";
 import { call, raw, readMaxBytes, watered } from "./case.ts";
 import { headerCases, originCases } from "./header-cases.ts";
@@ -44,12 +44,10 @@ beforeEach(() => {
 
 describe.each(servers)("MCP over $name", (server) => {
   const { version: httpVersion, listen, create } = server;
-  let greenhouse: TestGreenhouse;
-  let connections: KeptConnections;
 
-  beforeAll(async () => {
-    connections = new KeptConnections();
-    greenhouse = await startGreenhouse(
+  const connections = shared(() => new KeptConnections());
+  const greenhouse = shared(() =>
+    startGreenhouse(
       { waterBed },
       {
         readMaxBytes,
@@ -75,13 +73,8 @@ describe.each(servers)("MCP over $name", (server) => {
       },
       listen,
       create,
-    );
-  });
-
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await greenhouse[Symbol.asyncDispose]();
-  });
+    ),
+  );
 
   test.each(rowsFor(server, servers, [...calls, ...messageCases, ...headerCases, ...originCases]))(
     "sends the expected response to $name",
@@ -112,8 +105,7 @@ describe.each(servers)("MCP over $name", (server) => {
       httpMethod,
       body: Buffer.of(),
     });
-    expect(response.httpStatus).toBe(405);
-    expect(fieldValue(response.header, "allow")).toBe("POST");
+    expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, "POST"]);
   });
 
   test("returns an id above 2^53 unchanged", async () => {

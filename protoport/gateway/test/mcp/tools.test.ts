@@ -1,11 +1,11 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createContextKey } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 // oxfmt-ignore
-import { exchangeHttp1, KeptConnections, startGreenhouse, statelessRequest, type TestGreenhouse
+import { exchangeHttp1, KeptConnections, shared, startGreenhouse, statelessRequest, type TestGreenhouse
 } from "../../../testing/src/index.ts";
 
 // Which RPCs are tools, how they are named and described, and what tools/list contains.
@@ -42,8 +42,7 @@ const selections = [
 ] as const;
 
 test.each(selections)("$name in the option tools lists matching RPCs, not client streams", async ({ tools, want }) => {
-  const listed = await toolsOf({ tools });
-  expect(listed.map(({ name }) => name)).toEqual(want.map((name) => `${service}_${name}`));
+  expect((await toolsOf({ tools })).map(({ name }) => name)).toEqual(want.map((name) => `${service}_${name}`));
 });
 
 test("a tool's definition is derived from its RPC", async () => {
@@ -132,12 +131,9 @@ test("createGateway refuses plain options instead of a createMcp result", () => 
 const scopeKey = createContextKey<string | null>(null);
 
 describe("tools/list with the option isListed", () => {
-  let greenhouse: TestGreenhouse;
-  let connections: KeptConnections;
-
-  beforeAll(async () => {
-    connections = new KeptConnections();
-    greenhouse = await startGreenhouse(
+  const connections = shared(() => new KeptConnections());
+  const greenhouse = shared(() =>
+    startGreenhouse(
       {},
       {
         admit: ({ authorization, contextValues }) => void contextValues.set(scopeKey, authorization),
@@ -146,20 +142,14 @@ describe("tools/list with the option isListed", () => {
           isListed: ({ name }, { contextValues }) => contextValues.get(scopeKey) === name,
         }),
       },
-    );
-  });
-
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await greenhouse[Symbol.asyncDispose]();
-  });
+    ),
+  );
 
   test.each(["GetReading", "WaterBed"])('contains only %s, and has cacheScope "private"', async (scope) => {
     const request = statelessRequest("tools/list", {}, [["authorization", scope]]);
     const response = await connections.exchange(greenhouse.address, "1.1", request);
     const { result }: { result: ToolList } = JSON.parse(String(response.body));
-    expect(result.tools.map(({ name }) => name)).toEqual([`${service}_${scope}`]);
-    expect(result.cacheScope).toBe("private");
+    expect([result.tools.map(({ name }) => name), result.cacheScope]).toEqual([[`${service}_${scope}`], "private"]);
   });
 
   test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])(

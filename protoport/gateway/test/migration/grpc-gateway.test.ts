@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createGateway, type Gateway, type GatewayOptions, type RestServiceOptions } from "../../src/index.ts";
 import { Refused } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import { type Address, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
@@ -6,6 +6,7 @@ import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connec
 import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
 import { migrationOptions } from "./handlers.ts";
+import { shared } from "../../../testing/src/shared.ts";
 
 // Shows which requests in grpc-gateway's integration tests get the same response, by default or with options.
 
@@ -94,12 +95,7 @@ const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.j
 const named = cases.map(nameOf);
 
 describe("the grpc-gateway integration test", () => {
-  let gateways: Gateways;
-  beforeAll(() => {
-    gateways = new Gateways();
-  });
-  afterAll(() => gateways[Symbol.asyncDispose]());
-
+  const gateways = shared(() => new Gateways());
   const isSame = async (one: Case, options: readonly (keyof RestServiceOptions)[]): Promise<boolean> => {
     const address = await gateways.addressWith(options);
     if (one.leaves === true) return await disconnect(one, address, gateways.waiting);

@@ -2,7 +2,7 @@ import { create, createFileRegistry } from "@bufbuild/protobuf";
 // oxfmt-ignore
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
 } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import type { OpenApiSchema } from "../../src/openapi/open-api-document.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -19,23 +19,21 @@ function schemasOf(rest: OpenApiOptions["rest"] = {}): Readonly<Record<string, O
 
 const strict = schemasOf();
 
-describe("a message schema", () => {
-  test.each([
-    { name: "allows no additional properties for a request message", message: "Sink", want: false },
-    { name: "allows no additional properties for a message inside a request", message: "Nested", want: false },
-    { name: "allows additional properties for a response message", message: "Echo", want: undefined },
-    { name: "allows additional properties for a message with extensions", message: "Legacy", want: undefined },
-  ])("$name", ({ message, want }) => {
-    const schema = strict[message];
-    expect(schema).toHaveProperty("properties");
-    expect(schema?.["additionalProperties"]).toBe(want);
-  });
+test.each([
+  { name: "allows no additional properties for a request message", message: "Sink", want: false },
+  { name: "allows no additional properties for a message inside a request", message: "Nested", want: false },
+  { name: "allows additional properties for a response message", message: "Echo", want: undefined },
+  { name: "allows additional properties for a message with extensions", message: "Legacy", want: undefined },
+])("a message schema $name", ({ message, want }) => {
+  const schema = strict[message];
+  expect(schema).toHaveProperty("properties");
+  expect(schema?.["additionalProperties"]).toBe(want);
+});
 
-  test("allows additional properties if the service ignores unknown fields", () => {
-    const schemas = schemasOf({ service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) });
-    expect(schemas["Sink"]).not.toHaveProperty("additionalProperties");
-    expect(schemas["Shelf"]).toHaveProperty("additionalProperties", false);
-  });
+test("a message schema allows additional properties if the service ignores unknown fields", () => {
+  const schemas = schemasOf({ service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) });
+  expect(schemas["Sink"]).not.toHaveProperty("additionalProperties");
+  expect(schemas["Shelf"]).toHaveProperty("additionalProperties", false);
 });
 
 /** Returns the schemas of a message that the services notes.A and notes.B read, and that contains another message. */
@@ -70,16 +68,14 @@ test.each([
   expect([outer, inner]).toEqual([want, want]);
 });
 
-describe("the schema of a body without the path's fields", () => {
-  test.each([
-    ["allows no additional properties", {}, false],
-    ["allows additional properties with sameValueAsPath", { service: () => ({ sameValueAsPath: true }) }, undefined],
-  ])("%s", (_name, rest, want) => {
-    const { paths } = createOpenApi([KitchenSink], { info, rest });
-    const schema = paths["/v1/sinks/{f_int64}"]?.put?.requestBody?.content["application/json"]?.schema;
-    expect(schema).toHaveProperty("properties");
-    expect(schema?.["additionalProperties"]).toBe(want);
-  });
+test.each([
+  ["allows no additional properties", {}, false],
+  ["allows additional properties with sameValueAsPath", { service: () => ({ sameValueAsPath: true }) }, undefined],
+])("the schema of a body without the path's fields %s", (_name, rest, want) => {
+  const { paths } = createOpenApi([KitchenSink], { info, rest });
+  const schema = paths["/v1/sinks/{f_int64}"]?.put?.requestBody?.content["application/json"]?.schema;
+  expect(schema).toHaveProperty("properties");
+  expect(schema?.["additionalProperties"]).toBe(want);
 });
 
 test.each([

@@ -64,6 +64,10 @@ test.each<[name: string, annotations: Annotations, want: object]>(
   // oxfmt-ignore
   [
     ["no annotation", {}, { parameter: {}, schema: { isRequired: false } }],
+    ["OUTPUT_ONLY", { behaviors: [OUTPUT_ONLY] }, { parameter: undefined, schema: { isRequired: false, readOnly: true } }],
+    ["INPUT_ONLY", { behaviors: [INPUT_ONLY] }, { parameter: {}, schema: { isRequired: false, writeOnly: true } }],
+    ["deprecated", { deprecated: true },
+      { parameter: { deprecated: true }, schema: { isRequired: false, deprecated: true } }],
     ["REQUIRED", { behaviors: [REQUIRED] }, { parameter: { required: true }, schema: { isRequired: false } }],
     ["REQUIRED and OUTPUT_ONLY", { behaviors: [REQUIRED, OUTPUT_ONLY] },
       { parameter: undefined, schema: { isRequired: false, readOnly: true } }],

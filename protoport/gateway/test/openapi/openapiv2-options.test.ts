@@ -144,8 +144,7 @@ test("openapiv2_tag sets the name and description of a service's tag", () => {
     ],
   });
   expect(document.tags).toMatchObject([{ name: "shopping", externalDocs: { url: "https://docs.example" } }]);
-  expect(document.info.description).toBe("Buy.");
-  expect(operations[0]?.tags).toEqual(["shopping"]);
+  expect([document.info.description, operations[0]?.tags]).toEqual(["Buy.", ["shopping"]]);
 });
 
 test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and externalDocs", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 
@@ -23,10 +23,9 @@ function requirementsOf(options: Partial<OpenApiOptions>): object {
   };
 }
 
-describe("the security of a document", () => {
-  test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>(
-    // oxfmt-ignore
-    [
+test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>(
+  // oxfmt-ignore
+  [
       { name: "is empty without securitySchemes", options: {}, want: { document: [], operations: {} } },
       { name: "requires all credentials by default", options: { securitySchemes },
         want: { document: [{ bearer: [], key: [] }], operations: {} } },
@@ -41,22 +40,21 @@ describe("the security of a document", () => {
         options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
         want: { document: [{ bearer: [] }], operations: {} } },
     ],
-  )("$name", ({ options, want }) => {
-    expect(requirementsOf(options)).toEqual(want);
-  });
+)("the security of a document $name", ({ options, want }) => {
+  expect(requirementsOf(options)).toEqual(want);
+});
 
-  test.each<{ name: string; options: Partial<OpenApiOptions>; message: string }>([
-    {
-      name: "for the document",
-      options: { securitySchemes, security: [{ baerer: [] }] },
-      message: 'security of createOpenApi: "baerer" is not a name of securitySchemes; did you mean "bearer"?',
-    },
-    {
-      name: "for an RPC",
-      options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
-      message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
-    },
-  ])("is refused if the requirement $name names an unknown scheme", ({ options, message }) => {
-    expect(() => requirementsOf(options)).toThrow(message);
-  });
+test.each<{ name: string; options: Partial<OpenApiOptions>; message: string }>([
+  {
+    name: "for the document",
+    options: { securitySchemes, security: [{ baerer: [] }] },
+    message: 'security of createOpenApi: "baerer" is not a name of securitySchemes; did you mean "bearer"?',
+  },
+  {
+    name: "for an RPC",
+    options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
+    message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
+  },
+])("the security of a document is refused if the requirement $name names an unknown scheme", ({ options, message }) => {
+  expect(() => requirementsOf(options)).toThrow(message);
 });

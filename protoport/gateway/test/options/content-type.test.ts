@@ -22,8 +22,7 @@ async function typeOf(rest: RestOptions, path: string, header: Record<string, st
     },
     { rest },
   );
-  const response = await fetch(new Request(`http://a${path}`, { headers: header }));
-  return response.headers.get("content-type");
+  return (await fetch(new Request(`http://a${path}`, { headers: header }))).headers.get("content-type");
 }
 
 const message = "/sensors/palm/reading";

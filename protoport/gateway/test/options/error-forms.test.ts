@@ -148,17 +148,15 @@ describe("a failed stream", () => {
   });
 });
 
-describe("the end event of Server-Sent Events", () => {
-  test.each([
-    { name: "is sent by default", rest: {}, sends: true },
-    { name: "is omitted with endEvent: false", rest: { endEvent: false }, sends: false },
-    { name: "is sent with problem details", rest: { errors: "problem" }, sends: true },
-    { name: "is omitted with google errors", rest: { errors: "google" }, sends: false },
-    { name: "is sent with google errors if endEvent is true", rest: { errors: "google", endEvent: true }, sends: true },
-  ] as const)("$name", async ({ rest, sends }) => {
-    const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
-    expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
-  });
+test.each([
+  { name: "is sent by default", rest: {}, sends: true },
+  { name: "is omitted with endEvent: false", rest: { endEvent: false }, sends: false },
+  { name: "is sent with problem details", rest: { errors: "problem" }, sends: true },
+  { name: "is omitted with google errors", rest: { errors: "google" }, sends: false },
+  { name: "is sent with google errors if endEvent is true", rest: { errors: "google", endEvent: true }, sends: true },
+] as const)("the end event of Server-Sent Events $name", async ({ rest, sends }) => {
+  const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
+  expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
 });
 
 test("an unknown error format is rejected at start", () => {

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exchangeHttp1, startKitchenSink, type TestGateway } from "../../../testing/src/index.ts";
+import { describe, expect, test } from "vitest";
+import { exchangeHttp1, shared, startKitchenSink } from "../../../testing/src/index.ts";
 
 // What clients of grpc-gateway send that no single option's test covers.
 
 describe("the profile grpc-gateway", () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startKitchenSink({ nameOptions: false, rest: { profile: "grpc-gateway" } });
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
-
+  const gateway = shared(() => startKitchenSink({ nameOptions: false, rest: { profile: "grpc-gateway" } }));
   const send = async (request: string): Promise<{ httpStatus: number; message: unknown }> => {
     const [httpMethod = "", path = ""] = request.split(" ");
     const { httpStatus, body } = await exchangeHttp1(gateway.address, { httpMethod, path, header: [] });

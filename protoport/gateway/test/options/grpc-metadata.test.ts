@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { type EveryTransport, type Field, fieldValue, openEveryTransport, transportNames, waysFor
+import { type EveryTransport, type Field, fieldValue, openEveryTransport, shared, transportNames, waysFor
 } from "../../../testing/src/index.ts";
 
 /** A service that responds with the request header fields that the field `sensor` names. */
@@ -33,13 +33,7 @@ const options: GatewayOptions = {
 };
 
 describe("grpcMetadata", () => {
-  let gateway: EveryTransport;
-
-  beforeAll(async () => {
-    gateway = await openEveryTransport(options);
-  });
-
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = shared(() => openEveryTransport(options));
 
   describe.each(waysFor(transportNames))("%s", (transport) => {
     const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryTransport["ask"]> =>
@@ -79,8 +73,7 @@ describe("grpcMetadata", () => {
 
     test("sends response header fields with and without the prefix", async () => {
       const { header, trailer } = await ask("/sensors/a/reading");
-      const early = [fieldValue(header, "x-early"), fieldValue(header, "grpc-metadata-x-early")];
-      expect(early).toEqual(["1", "1"]);
+      expect([fieldValue(header, "x-early"), fieldValue(header, "grpc-metadata-x-early")]).toEqual(["1", "1"]);
       expect([fieldValue(header, "etag"), fieldValue(header, "grpc-metadata-etag")]).toEqual(['"a"', '"a"']);
       expect(trailer).toEqual([]);
     });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 // oxfmt-ignore
 import { arrayOf, arrayOfStrings, integerBetween, nearestName, type OptionNames, refuseUnknownOptions, required,
   stringOr } from "../../src/http/option-checks.ts";
@@ -27,24 +27,23 @@ const names: OptionNames<Options> = {
   issuers: arrayOf({ url: required, audience: true }),
 };
 
-describe("refuseUnknownOptions()", () => {
-  test.each<[name: string, options: object]>([
-    ["known option names", { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal }],
-    ["the required option alone", {}],
-    ["undefined as an option's value", { readMaxBytes: undefined, limits: undefined }],
-    ["a string for an option that may be an object", { retry: "off" }],
-    ["an object for an option that may be a string", { retry: { attempts: 1 } }],
-    ["an array of objects", { issuers: [{ url: "a" }, { url: "b", audience: "c" }] }],
-    ["the least integers", { port: 1, waitMs: 0 }],
-    ["the greatest integers", { port: 65_535, waitMs: Number.POSITIVE_INFINITY }],
-    ["an object for an option with unchecked values", { readMaxBytes: { a: 1 } }],
-  ])("accepts %s without an error", (_name, options) => {
-    expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
-  });
+test.each<[name: string, options: object]>([
+  ["known option names", { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal }],
+  ["the required option alone", {}],
+  ["undefined as an option's value", { readMaxBytes: undefined, limits: undefined }],
+  ["a string for an option that may be an object", { retry: "off" }],
+  ["an object for an option that may be a string", { retry: { attempts: 1 } }],
+  ["an array of objects", { issuers: [{ url: "a" }, { url: "b", audience: "c" }] }],
+  ["the least integers", { port: 1, waitMs: 0 }],
+  ["the greatest integers", { port: 65_535, waitMs: Number.POSITIVE_INFINITY }],
+  ["an object for an option with unchecked values", { readMaxBytes: { a: 1 } }],
+])("refuseUnknownOptions() accepts %s without an error", (_name, options) => {
+  expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
+});
 
-  test.each<{ name: string; options: object; message: string }>(
-    // oxfmt-ignore
-    [
+test.each<{ name: string; options: object; message: string }>(
+  // oxfmt-ignore
+  [
       { name: "a misspelled name and suggests the nearest", options: { readMaxByte: 1 },
         message: 'unknown option "readMaxByte", did you mean "readMaxBytes"?' },
       { name: "a misspelled name whose value is undefined", options: { sginal: undefined },
@@ -91,10 +90,9 @@ describe("refuseUnknownOptions()", () => {
         message:
         'unknown option "readMaxByte", did you mean "readMaxBytes"?\nunknown option "limits.request", did you mean "limits.requests"?' },
     ],
-  )("refuses $name", ({ options, message }) => {
-    const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
-    expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).toThrow(error);
-  });
+)("refuseUnknownOptions() refuses $name", ({ options, message }) => {
+  const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
+  expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).toThrow(error);
 });
 
 test.each<{ options: object; kind: unknown }>([
@@ -119,28 +117,26 @@ test.each<{ options: unknown; type: string }>([
   );
 });
 
-describe("nearestName()", () => {
-  test.each([
-    { misspelled: "readMaxByte", names: ["readMaxBytes", "writeMaxBytes"], nearest: "readMaxBytes" },
-    { misspelled: "hots", names: ["port", "host"], nearest: "host" },
-    { misspelled: "cros", names: ["codegen", "cors"], nearest: "cors" },
-    { misspelled: "ocr", names: ["cors"], nearest: undefined },
-    { misspelled: "CORS", names: ["codegen", "cors"], nearest: "cors" },
-    { misspelled: "auth", names: ["upstreams", "authentication"], nearest: "authentication" },
-    { misspelled: "connect", names: ["connections", "connectTimeoutMs"], nearest: undefined },
-    { misspelled: "au", names: ["authentication"], nearest: undefined },
-    { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
-    {
-      misspelled: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingServce.ListShipments",
-      names: ["shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments"],
-      nearest: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments",
-    },
-    { misspelled: "x", names: [], nearest: undefined },
-  ])("returns $nearest when $misspelled is misspelled", ({ misspelled, names: known, nearest }) => {
-    expect(nearestName(misspelled, known)).toBe(nearest);
-  });
+test.each([
+  { misspelled: "readMaxByte", names: ["readMaxBytes", "writeMaxBytes"], nearest: "readMaxBytes" },
+  { misspelled: "hots", names: ["port", "host"], nearest: "host" },
+  { misspelled: "cros", names: ["codegen", "cors"], nearest: "cors" },
+  { misspelled: "ocr", names: ["cors"], nearest: undefined },
+  { misspelled: "CORS", names: ["codegen", "cors"], nearest: "cors" },
+  { misspelled: "auth", names: ["upstreams", "authentication"], nearest: "authentication" },
+  { misspelled: "connect", names: ["connections", "connectTimeoutMs"], nearest: undefined },
+  { misspelled: "au", names: ["authentication"], nearest: undefined },
+  { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
+  {
+    misspelled: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingServce.ListShipments",
+    names: ["shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments"],
+    nearest: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments",
+  },
+  { misspelled: "x", names: [], nearest: undefined },
+])("nearestName() returns $nearest when $misspelled is misspelled", ({ misspelled, names: known, nearest }) => {
+  expect(nearestName(misspelled, known)).toBe(nearest);
+});
 
-  test("returns undefined quickly for a very long name", () => {
-    expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined();
-  });
+test("nearestName() returns undefined quickly for a very long name", () => {
+  expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined();
 });

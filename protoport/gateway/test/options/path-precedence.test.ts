@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { type EveryTransport, type Field, openEveryTransport, transportNames } from "../../../testing/src/index.ts";
+import { type Field, openEveryTransport, shared, transportNames } from "../../../testing/src/index.ts";
 
 // No compatibility option can change which order is deleted. The path determines it.
 
@@ -55,10 +55,9 @@ describe.each([
   { name: "all options but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
 ])("path precedence with $name", ({ rest }) => {
   const deleted: string[] = [];
-  let gateway: EveryTransport;
 
-  beforeAll(async () => {
-    gateway = await openEveryTransport({
+  const gateway = shared(() =>
+    openEveryTransport({
       rest,
       routes: (router) =>
         router.service(OrderService, {
@@ -67,10 +66,8 @@ describe.each([
             return {};
           },
         }),
-    });
-  });
-
-  afterAll(() => gateway[Symbol.asyncDispose]());
+    }),
+  );
 
   test.each(transportNames)("over %s, a request deletes only the order in the path", async (transport) => {
     deleted.length = 0;

@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { create, type DescService, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
@@ -12,6 +12,7 @@ import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { shared } from "../../../testing/src/shared.ts";
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
@@ -81,11 +82,7 @@ async function statusOfPart(field: string): Promise<number> {
 }
 
 describe("protobufBodies", () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startWith({ service: () => ({ protobufBodies: true }) });
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = shared(() => startWith({ service: () => ({ protobufBodies: true }) }));
   const send = (request: string, sent?: Sent): Promise<Received> => exchange(gateway.address, request, sent);
 
   test.each(types)("accepts %s and responds with the same type", async (contentType) => {
@@ -250,12 +247,7 @@ describe("an RPC error for a client that accepts protobuf", () => {
 });
 
 describe("prettyJson", () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startWith({ service: () => ({ prettyJson: true }) });
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
-
+  const gateway = shared(() => startWith({ service: () => ({ prettyJson: true }) }));
   const pretty = `{
   "rpc": "Query",
   "sink": {

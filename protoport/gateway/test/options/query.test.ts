@@ -163,8 +163,7 @@ describe("ignoredQueryParameters", () => {
       (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
     expect(await post("utm_a=%zz&utm_b")).toBe(200);
     // Request fields are never ignored, whether the query may set them or not.
-    expect(await post("sensor=a")).toBe(400);
-    expect(await post("degrees_celsius=1")).toBe(400);
+    expect([await post("sensor=a"), await post("degrees_celsius=1")]).toEqual([400, 400]);
   });
 });
 

@@ -1,13 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";
 // oxfmt-ignore
-import { encodeEnvelope, type Field, fieldValue, type HttpRequest, type HttpVersion, KeptConnections, startGreenhouse,
-  type TestGreenhouse, wiresWithTools } from "../../../testing/src/index.ts";
+import { encodeEnvelope, type Field, fieldValue, type HttpRequest, type HttpVersion, KeptConnections, shared,
+  startGreenhouse, wiresWithTools } from "../../../testing/src/index.ts";
 
 // Each protocol's exact response in the same situations. Adding a protocol without its cases does not compile.
 
@@ -178,12 +178,9 @@ function toRecord(fields: readonly Field[]): Record<string, string> {
 }
 
 describe("every protocol", () => {
-  let greenhouse: TestGreenhouse;
-  let connections: KeptConnections;
-
-  beforeAll(async () => {
-    connections = new KeptConnections();
-    greenhouse = await startGreenhouse(
+  const connections = shared(() => new KeptConnections());
+  const greenhouse = shared(() =>
+    startGreenhouse(
       {},
       {
         readMaxBytes,
@@ -208,13 +205,8 @@ describe("every protocol", () => {
           if (header.get("x-closed") !== null) throw new ConnectError(closed, Code.PermissionDenied);
         },
       },
-    );
-  });
-
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await greenhouse[Symbol.asyncDispose]();
-  });
+    ),
+  );
 
   test("has test cases", () => {
     const options = { routes: () => {}, mcp: createMcp({ tools: [] }) };

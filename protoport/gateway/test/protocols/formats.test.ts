@@ -3,11 +3,11 @@ import { WireType } from "@bufbuild/protobuf/wire";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { decodeBase64Parts, decodeEnvelopes, encodeEnvelope, fieldValue, type HttpRequest, type HttpResponse,
-  type HttpVersion, KeptConnections, startGreenhouse, type TestGreenhouse } from "../../../testing/src/index.ts";
+  type HttpVersion, KeptConnections, shared, startGreenhouse } from "../../../testing/src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import type { Protocol } from "../../src/index.ts";
 import { type Codec, type Format, formats, proto } from "../../src/protocols/formats.ts";
@@ -144,39 +144,32 @@ function readMessages({ spelling, format, kind }: Way, { body }: HttpResponse): 
 }
 
 describe("a call in each format", () => {
-  let greenhouse: TestGreenhouse;
-  let connections: KeptConnections;
-
-  beforeAll(async () => {
-    connections = new KeptConnections();
-    greenhouse = await startGreenhouse(
-      {
-        getReading: ({ sensor }) => ({ sensor: checked(sensor), degreesCelsius: 1.5 }),
-        async *watchReadings({ sensor }) {
-          for (const degreesCelsius of [1, 2]) yield { sensor: checked(sensor), degreesCelsius };
+  const connections = shared(() => new KeptConnections());
+  const greenhouse = shared(
+    async () =>
+      await startGreenhouse(
+        {
+          getReading: ({ sensor }) => ({ sensor: checked(sensor), degreesCelsius: 1.5 }),
+          async *watchReadings({ sensor }) {
+            for (const degreesCelsius of [1, 2]) yield { sensor: checked(sensor), degreesCelsius };
+          },
+          async recordReadings(readings) {
+            const all: number[] = [];
+            for await (const { sensor, degreesCelsius } of readings) {
+              checked(sensor);
+              all.push(degreesCelsius);
+            }
+            return { count: all.length, meanDegreesCelsius: all.reduce((sum, one) => sum + one, 0) / all.length };
+          },
         },
-        async recordReadings(readings) {
-          const all: number[] = [];
-          for await (const { sensor, degreesCelsius } of readings) {
-            checked(sensor);
-            all.push(degreesCelsius);
-          }
-          return { count: all.length, meanDegreesCelsius: all.reduce((sum, one) => sum + one, 0) / all.length };
+        {
+          writeMaxBytes,
+          admit: ({ header }) => {
+            if (header.get("x-refuse") !== null) throw new ConnectError("refused", Code.PermissionDenied);
+          },
         },
-      },
-      {
-        writeMaxBytes,
-        admit: ({ header }) => {
-          if (header.get("x-refuse") !== null) throw new ConnectError("refused", Code.PermissionDenied);
-        },
-      },
-    );
-  });
-
-  afterAll(async () => {
-    connections[Symbol.dispose]();
-    await greenhouse[Symbol.asyncDispose]();
-  });
+      ),
+  );
 
   const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpResponse> =>
     await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor, cut));

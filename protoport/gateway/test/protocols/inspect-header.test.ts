@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { LazyHeaders } from "../../src/protocols/lazy-headers.ts";
 
 test("util.inspect() prints a LazyHeaders like a Headers object", () => {
-  const fields = [":path", "/", "content-type", "text/plain", "x-a", "1"];
-  const shown = inspect(new LazyHeaders(fields));
+  const shown = inspect(new LazyHeaders([":path", "/", "content-type", "text/plain", "x-a", "1"]));
   expect(shown).toBe(
     inspect(
       new Headers([

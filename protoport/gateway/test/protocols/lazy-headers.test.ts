@@ -36,19 +36,16 @@ describe("LazyHeaders", () => {
 
   test.each(["cookie", "Cookie"])('get("%s") joins cookie fields with a semicolon', (name) => {
     const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
-    expect(headers.get(name)).toBe("a=1; b=2");
-    expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);
+    expect([headers.get(name), [...headers]]).toEqual(["a=1; b=2", [["cookie", "a=1; b=2"]]]);
   });
 
   test("omits pseudo-header fields", () => {
-    const headers = new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"]);
-    expect([...headers]).toEqual([["x-a", "1"]]);
+    expect([...new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"])]).toEqual([["x-a", "1"]]);
   });
 
   test("returns the original list of fields until a field changes", () => {
     const headers = new LazyHeaders(fields);
-    expect(headers.get("x-a")).toBe("1, 2");
-    expect(headers.has("x-b")).toBe(false);
+    expect([headers.get("x-a"), headers.has("x-b")]).toEqual(["1, 2", false]);
     expect(headers.isPristine).toBe(true);
     expect(headers.fields).toBe(fields);
     headers.set("x-a", "3");

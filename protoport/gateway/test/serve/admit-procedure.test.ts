@@ -1,13 +1,13 @@
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
 // oxfmt-ignore
-import { encodeEnvelope, type EveryTransport, type Field, fieldValue, getReadingProcedure as read, type HttpRequest,
-  initializedRequest, openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, startGreenhouse, statelessRequest,
-  toolNameOf, transportNames, waterBedProcedure as water, wireFormats, within } from "../../../testing/src/index.ts";
+import { encodeEnvelope, type Field, fieldValue, getReadingProcedure as read, type HttpRequest, initializedRequest,
+  openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, shared, startGreenhouse, statelessRequest, toolNameOf,
+  transportNames, waterBedProcedure as water, wireFormats, within } from "../../../testing/src/index.ts";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';
@@ -92,13 +92,12 @@ const admits = ["returns", "resolves"] as const;
 expectNoUnhandledRejections();
 
 describe.each(admits)("the function that admit %s", (admitForm) => {
-  let gateway: EveryTransport;
   let check: AdmitProcedure;
   const ran: string[] = [];
   const completed: CompletedRequest[] = [];
 
-  beforeAll(async () => {
-    gateway = await openEveryTransport({
+  const gateway = shared(() =>
+    openEveryTransport({
       routes: (router) =>
         router.service(GreenhouseService, { waterBed: () => ({}), getReading: () => ({}), async *watchReadings() {} }),
       mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
@@ -115,9 +114,8 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
         };
         return admitForm === "returns" ? counted : Promise.resolve(counted);
       },
-    });
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+    }),
+  );
   beforeEach(() => {
     ran.length = 0;
     completed.length = 0;
@@ -183,8 +181,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
 });
 
 describe("a call that admit checks", () => {
-  const call = Buffer.from('{"bed":"7"}');
-  const inPath = post("/beds/7:water", "application/json", call);
+  const inPath = post("/beds/7:water", "application/json", Buffer.from('{"bed":"7"}'));
 
   test.each([
     { name: "the procedure in its path", request: inPath },

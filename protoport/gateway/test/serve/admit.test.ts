@@ -1,9 +1,9 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpResponse,
-  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, startGreenhouse, startWatched, type TestGreenhouse,
+  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, shared, startGreenhouse, startWatched,
   waterBedProcedure, wireFormats, within } from "../../../testing/src/index.ts";
 
 const subjectKey = createContextKey("nobody");
@@ -87,11 +87,10 @@ const cases = rows.flatMap(({ httpStatus = 200, refusedStatus = 401, procedure, 
 );
 
 describe("admit", () => {
-  let greenhouse: TestGreenhouse;
   let admitCalls: AdmitRequest[] = [];
   const subjects: string[] = [];
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
+  const greenhouse = shared(() =>
+    startGreenhouse(
       {
         waterBed: (_, { values }) => ({ note: values.get(subjectKey) }),
         getReading: (_, { values }) => ({ sensor: values.get(subjectKey) }),
@@ -121,9 +120,8 @@ describe("admit", () => {
           request.contextValues.set(subjectKey, "alice");
         },
       },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
+    ),
+  );
   beforeEach(() => {
     admitCalls = [];
     subjects.length = 0;
@@ -136,8 +134,7 @@ describe("admit", () => {
     "for $name over HTTP/$version is called exactly once",
     async ({ version, request, procedure, protocol, httpStatus }) => {
       const before = greenhouse.completedRequests.length;
-      const response = await send(version, request);
-      expect(response.httpStatus).toBe(httpStatus);
+      expect((await send(version, request)).httpStatus).toBe(httpStatus);
       expect(admitCalls).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
       const reported = await greenhouse.completed(before + 1);
       expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });

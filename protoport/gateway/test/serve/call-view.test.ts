@@ -62,8 +62,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           onTrailer: (trailer) => received.push(trailer.get("x-bytes-bin") ?? ""),
         },
       );
-      expect(response.note).toBe("1, 2");
-      expect(received).toEqual(["a, b", "AAEC/w"]);
+      expect([response.note, received]).toEqual(["1, 2", ["a, b", "AAEC/w"]]);
     });
 
     test.each<[name: string, interceptor: Interceptor, want: string]>(
@@ -99,8 +98,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [interceptor] },
       );
-      const response = await greenhouse.client.waterBed({}, { headers: { "x-sent": "sent" } });
-      expect(response.note).toBe(want);
+      expect((await greenhouse.client.waterBed({}, { headers: { "x-sent": "sent" } })).note).toBe(want);
     });
 
     test("can pass its remaining time on to another call", async () => {
@@ -138,8 +136,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
         },
       );
-      expect(response.note).toBe("replaced");
-      expect(received).toEqual(["replaced", null, "replaced"]);
+      expect([response.note, received]).toEqual(["replaced", ["replaced", null, "replaced"]]);
     });
 
     test("can respond without calling the handler", async () => {
@@ -153,8 +150,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         },
         { interceptors: [answerItself] },
       );
-      expect((await greenhouse.client.waterBed({})).note).toBe("cached");
-      expect(ran).toBe(false);
+      expect([(await greenhouse.client.waterBed({})).note, ran]).toEqual(["cached", false]);
     });
 
     test("can throw an error with metadata", async () => {
@@ -179,8 +175,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       // JSON.parse returns any, which the compiler does not check.
       const untyped: Interceptor = () => () => JSON.parse(returned);
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
-      const error = await errorOf(greenhouse.client.waterBed({}));
-      expect(error.code).toBe(Code.Internal);
+      expect((await errorOf(greenhouse.client.waterBed({}))).code).toBe(Code.Internal);
     });
 
     test("wraps the interceptors listed after it", async () => {

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { type EveryTransport, type Field, fieldValue, type HttpRequest, type HttpResponse, openEveryTransport,
-  openHttp1, startGreenhouse, type TestGreenhouse, transportNames } from "../../../testing/src/index.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpResponse, openEveryTransport, openGreenhouse, openHttp1,
+  shared, startGreenhouse, transportNames } from "../../../testing/src/index.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 
 // A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before
@@ -53,12 +53,7 @@ const requests: readonly Case[] = [
 ];
 
 describe.each(policies)("with the origins $origins", ({ origins, want }) => {
-  let transports: EveryTransport;
-  beforeAll(async () => {
-    transports = await openEveryTransport({ routes: () => {}, cors: { origins }, limits });
-  });
-  afterAll(() => transports[Symbol.asyncDispose]());
-
+  const transports = shared(() => openEveryTransport({ routes: () => {}, cors: { origins }, limits }));
   test.each(requests.flatMap((row) => row.transports.map((transport) => ({ ...row, transport }))))(
     "over $transport, the $httpStatus response to $name can be read by pages",
     async ({ transport, request, httpStatus }) => {
@@ -88,12 +83,7 @@ const unread = [
 
 describe("a request that is not read", () => {
   const options: Partial<GatewayOptions> = { cors: { origins: [shop] }, limits };
-  let greenhouse: TestGreenhouse;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse({}, options);
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+  const greenhouse = shared(() => startGreenhouse({}, options));
   async function responseTo(sent: string): Promise<HttpResponse> {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -126,18 +116,15 @@ describe("a request that is not read", () => {
 });
 
 test("all pages can read a 400 if origins is *", async () => {
-  await using greenhouse = await startGreenhouse({}, { cors: { origins: "*" }, limits });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, {}, { cors: { origins: "*" }, limits });
   connection.write("NOT HTTP\r\n\r\n");
   const response = await connection.readResponse();
-  expect(response.httpStatus).toBe(400);
-  expect(corsFields(response)).toEqual([["access-control-allow-origin", "*"]]);
+  expect([response.httpStatus, corsFields(response)]).toEqual([400, [["access-control-allow-origin", "*"]]]);
 });
 
 test("pages can read the 408 for an incomplete header", async () => {
   const options = { cors: { origins: [shop] }, limits };
-  await using greenhouse = await startGreenhouse({}, options);
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, {}, options);
   connection.write(`GET /beds/7 HTTP/1.1\r\n${origin}`);
   const response = await connection.readResponse();
   expect(response.httpStatus).toBe(408);

@@ -105,14 +105,6 @@ describe("Cors.preflight()", () => {
       expect(fields !== undefined).toBe(request.isOptions && request.hasOrigin && request.asksForMethod);
     },
   );
-
-  test.each([
-    { why: "another method", httpMethod: "GET", origin: shop, accessControlRequestMethod: "GET" },
-    { why: "no origin", httpMethod: "OPTIONS", origin: null, accessControlRequestMethod: "GET" },
-    { why: "no requested method", httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: null },
-  ])("does not treat a request with $why as a preflight", ({ httpMethod, origin, accessControlRequestMethod }) => {
-    expect(listed.preflight({ httpMethod, origin, accessControlRequestMethod })).toBeUndefined();
-  });
 });
 
 describe("Cors.responseFields()", () => {

@@ -6,7 +6,8 @@ import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/green
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
-  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion,   readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires, } from "../../../testing/src/index.ts";
+  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, readOutcome, rpcRequest, shared,
+  startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires } from "../../../testing/src/index.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
@@ -155,10 +156,9 @@ test("onRequest runs before admit, and sets context values for later hooks", asy
 
 describe("CORS", () => {
   const origin: Field = ["origin", "https://shop.example"];
-  let greenhouse: TestGreenhouse;
   let admitCalls = 0;
-  beforeAll(async () => {
-    greenhouse = await startGreenhouse(
+  const greenhouse = shared(() =>
+    startGreenhouse(
       { waterBed: () => ({}), getReading: () => ({}) },
       {
         cors: { origins: ["https://shop.example"] },
@@ -167,10 +167,8 @@ describe("CORS", () => {
           if (header.get("x-refuse") !== null) throw new ConnectError("no", Code.Unauthenticated);
         },
       },
-    );
-  });
-  afterAll(() => greenhouse[Symbol.asyncDispose]());
-
+    ),
+  );
   const calls: readonly { name: string; request: HttpRequest }[] = [
     { name: "gRPC-Web", request: rpc("grpc-web", waterBedProcedure) },
     { name: "gRPC-Web-Text", request: rpc("grpc-web-text", waterBedProcedure) },

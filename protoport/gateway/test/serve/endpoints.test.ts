@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
 // oxfmt-ignore
-import { type EveryTransport, type Field, fieldValue, kitchenSinkOptions, openEveryTransport, openUpload,
+import { type Field, fieldValue, type HttpRequest, kitchenSinkOptions, openEveryTransport, openUpload, shared,
   startGreenhouse, transportNames, waysFor, within } from "../../../testing/src/index.ts";
 
 // Endpoints with methods other than GET, such as a webhook that checks the signature of the sent bytes.
@@ -47,20 +47,17 @@ const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 const sign = (body: Uint8Array): Field => ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
 
 describe("an endpoint with methods other than GET", () => {
-  let gateway: EveryTransport;
-
-  beforeAll(async () => {
-    gateway = await openEveryTransport({
+  const gateway = shared(() =>
+    openEveryTransport({
       ...kitchenSinkOptions,
       endpoints: [hook, page, form, anyStatus, transportFields],
       onFault: () => {},
-    });
-  });
-
-  afterAll(() => gateway[Symbol.asyncDispose]());
+    }),
+  );
 
   describe.each(waysFor(transportNames))("%s", (transport) => {
     const path = "/hooks/payment?a=%20b";
+    const large = Buffer.alloc(1025);
 
     test.each(["POST", "PUT"])("gets a %s body's bytes", async (httpMethod) => {
       const body = gzipSync('{"id": 9007199254740993}');
@@ -106,29 +103,24 @@ describe("an endpoint with methods other than GET", () => {
       }
     });
 
-    test("gets an empty body from a request without a body", async () => {
-      const response = await gateway.ask(transport, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
-      expect([response.httpStatus, String(response.body)]).toEqual([202, `POST ${path} 0`]);
-    });
-
-    test("refuses a body above its limit", async () => {
-      const body = Buffer.alloc(1025);
-      const { httpStatus } = await gateway.ask(transport, { httpMethod: "POST", path, header: [sign(body)], body });
-      expect(httpStatus).toBe(413);
-    });
-
-    test("responds with the error that it throws", async () => {
-      const response = await gateway.ask(transport, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
-      expect([response.httpStatus, String(response.body)]).toEqual([
+    test.each<[name: string, request: Omit<HttpRequest, "httpMethod">, httpStatus: number, text: string]>([
+      [
+        "gets an empty body from a request without a body",
+        { path, header: [sign(Buffer.of())] },
+        202,
+        `POST ${path} 0`,
+      ],
+      ["refuses a body above its limit", { path, header: [sign(large)], body: large }, 413, "1024"],
+      [
+        "responds with the error that it throws",
+        { path, header: [], body: Buffer.from("x") },
         403,
-        expect.stringContaining("the signature is wrong"),
-      ]);
-    });
-
-    test("may leave its body unread", async () => {
-      const body = Buffer.alloc(100_000);
-      const response = await gateway.ask(transport, { httpMethod: "POST", path: "/form", header: [], body });
-      expect([response.httpStatus, String(response.body)]).toEqual([200, "page"]);
+        "signature is wrong",
+      ],
+      ["may leave its body unread", { path: "/form", header: [], body: Buffer.alloc(100_000) }, 200, "page"],
+    ])("%s", async (_name, request, httpStatus, text) => {
+      const response = await gateway.ask(transport, { httpMethod: "POST", ...request });
+      expect([response.httpStatus, String(response.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
     });
 
     test.each([

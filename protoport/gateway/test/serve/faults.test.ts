@@ -6,8 +6,8 @@ import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/green
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { dataFrame, emptyMessage, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
-  type HttpRequest, type HttpVersion, openFrames, readOutcome, rpcRequest, startGreenhouse, waterBedProcedure,
-  type WireFormat, wireFormats } from "../../../testing/src/index.ts";
+  type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest, startGreenhouse,
+  waterBedProcedure, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
@@ -18,6 +18,12 @@ const water: HttpRequest = {
   path: "/beds/7:water",
   header: [json],
   body: Buffer.from('{"unknown":1}'),
+};
+const watch: HttpRequest = {
+  httpMethod: "POST",
+  path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+  header: [["content-type", "application/connect+json"]],
+  body: encodeEnvelope(0, Buffer.from("{}")),
 };
 const tenantKey = createContextKey<string | undefined>(undefined);
 const both: readonly HttpVersion[] = ["1.1", "2"];
@@ -120,38 +126,34 @@ describe("a callback that fails", () => {
   });
 });
 
-describe("the request id of a reported fault", () => {
-  test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
-    [
-      { name: "is undefined if none is sent", want: undefined },
-      { name: "is read from the request", header: [["x-request-id", "r-1"]], want: "r-1" },
-      {
-        name: "is read from the response first",
-        header: [["x-request-id", "r-1"]],
-        onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
-        want: "r-2",
-      },
-      { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
-      { name: "may not exceed 128 characters", header: [["x-request-id", "r".repeat(129)]], want: undefined },
-      { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
-      { name: "may not contain a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
-    ],
-  )("$name", async ({ header = [], onError, want }) => {
-    const reported: unknown[] = [];
-    const onFault: GatewayOptions["onFault"] = (_, what, request) =>
-      reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
-    const request = { ...water, header: [...water.header, ...header] };
-    const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
-    for (const options of [{}, { admit: throws(failure) }]) {
-      const more = { onRequest, ...options, ...(onError && { onError }) };
-      await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
-      await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
-    }
-    expect(reported).toEqual([
-      ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
-      ["cannot process the request", waterBedProcedure, want, "k"],
-    ]);
-  });
+test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>([
+  { name: "is undefined if none is sent", want: undefined },
+  { name: "is read from the request", header: [["x-request-id", "r-1"]], want: "r-1" },
+  {
+    name: "is read from the response first",
+    header: [["x-request-id", "r-1"]],
+    onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
+    want: "r-2",
+  },
+  { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
+  { name: "may not exceed 128 characters", header: [["x-request-id", "r".repeat(129)]], want: undefined },
+  { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
+  { name: "may not contain a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
+])("the request id of a reported fault $name", async ({ header = [], onError, want }) => {
+  const reported: unknown[] = [];
+  const onFault: GatewayOptions["onFault"] = (_, what, request) =>
+    reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
+  const request = { ...water, header: [...water.header, ...header] };
+  const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
+  for (const options of [{}, { admit: throws(failure) }]) {
+    const more = { onRequest, ...options, ...(onError && { onError }) };
+    await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
+    await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
+  }
+  expect(reported).toEqual([
+    ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
+    ["cannot process the request", waterBedProcedure, want, "k"],
+  ]);
 });
 
 test("an error's grpc-retry-pushback-ms is kept if it also has Retry-After", async () => {
@@ -211,24 +213,18 @@ describe("toError", () => {
       throw "rain";
     },
   };
-  test.each<[name: string, watchReadings: () => AsyncIterable<object>, interceptors: readonly Interceptor[]]>([
-    ["converts an error thrown by a stream", throws("rain"), []],
-    ["converts the error of an unreadable stream message", () => yielding(unreadableReading), []],
+  test.each<[name: string, watchReadings: () => AsyncIterable<object>, interceptors: readonly Interceptor[]]>(
+    // oxfmt-ignore
     [
-      "converts the error of an unreadable stream message that passed an interceptor",
-      () => yielding(unreadableReading),
-      [passing],
+      ["converts an error thrown by a stream", throws("rain"), []],
+      ["converts the error of an unreadable stream message", () => yielding(unreadableReading), []],
+      ["converts the error of an unreadable stream message that passed an interceptor",
+        () => yielding(unreadableReading), [passing]],
     ],
-  ])("%s", async (_name, watchReadings, interceptors) => {
+  )("%s", async (_name, watchReadings, interceptors) => {
     await using greenhouse = await startGreenhouse({ watchReadings }, { toError, interceptors: [...interceptors] });
-    const request: HttpRequest = {
-      httpMethod: "POST",
-      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
-      header: [["content-type", "application/connect+json"]],
-      body: encodeEnvelope(0, Buffer.from("{}")),
-    };
     for (const version of both) {
-      const response = await exchange(greenhouse.address, version, request);
+      const response = await exchange(greenhouse.address, version, watch);
       expect(response.body.toString()).toContain('"message":"WatchReadings without rain"');
     }
   });
@@ -245,8 +241,7 @@ describe("toError", () => {
 
 test("a response is reported once even if writing it closes the stream", async () => {
   const slow = Promise.withResolvers<{ note: string }>();
-  await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, { waterBed: () => slow.promise });
   const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
   connection.socket.end();
@@ -254,7 +249,7 @@ test("a response is reported once even if writing it closes the stream", async (
   await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
   slow.resolve({ note: "n".repeat(1000) });
   await once(connection.socket, "close");
-  expect(greenhouse.completedRequests).toHaveLength(1);
+  expect(connection.greenhouse.completedRequests).toHaveLength(1);
 });
 
 /** A value that the types do not allow, but that an application in JavaScript may return. */
@@ -269,23 +264,16 @@ describe("the fault for an unwritable response", () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
     for (const version of both) {
-      const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
-      expect(response.httpStatus).toBe(500);
+      expect((await exchange(greenhouse.address, version, { ...water, body: Buffer.of() })).httpStatus).toBe(500);
     }
     expect(faults).toMatchObject([{ what }, { what }]);
   });
 
   const unary = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
-  const stream: HttpRequest = {
-    httpMethod: "POST",
-    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
-    header: [["content-type", "application/connect+json"]],
-    body: encodeEnvelope(0, Buffer.from("{}")),
-  };
   const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
   test.each([
     ["an error", { waterBed: refuse }, {}, unary],
-    ["a stream's error", { watchReadings: refuse }, {}, stream],
+    ["a stream's error", { watchReadings: refuse }, {}, watch],
     ["a refusal by admit", {}, { admit: refuse }, unary],
     ["a refusal of an unknown path", {}, { admit: refuse }, { ...unary, path: "/nowhere" }],
   ])("is reported for %s, and the exchange is reset", async (_name, handlers, options, request) => {

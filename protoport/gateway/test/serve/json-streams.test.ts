@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { shared } from "../../../testing/src/shared.ts";
 
 // The strict reader, which replaces Connect's codec in streams, must not lose any fields.
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startKitchenSink();
-});
-afterAll(() => gateway[Symbol.asyncDispose]());
-
+const gateway = shared(() => startKitchenSink());
 async function exchangeStream(...messages: readonly string[]): Promise<unknown[]> {
   return await exchangeStreamWith(gateway, ...messages);
 }

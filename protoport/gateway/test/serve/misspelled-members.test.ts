@@ -26,29 +26,27 @@ class MisspelledHandlers extends Handlers {
   }
 }
 
-describe("a handler object", () => {
-  test.each<{ name: string; implementation: object }>([
-    { name: "no RPC at all", implementation: {} },
-    { name: "methods unlike any RPC", implementation: { query: respond, openDatabase: respond } },
-    { name: "a misspelled member that is not a function", implementation: { creates: 7, create: undefined } },
-    { name: "a misspelled method next to the correct one", implementation: { create: respond, creates: respond } },
-    { name: "the members of a class", implementation: new Handlers() },
-  ])("with $name is accepted", ({ implementation }) => {
-    expect(() => serve(implementation)).not.toThrow();
-  });
+test.each<{ name: string; implementation: object }>([
+  { name: "no RPC at all", implementation: {} },
+  { name: "methods unlike any RPC", implementation: { query: respond, openDatabase: respond } },
+  { name: "a misspelled member that is not a function", implementation: { creates: 7, create: undefined } },
+  { name: "a misspelled method next to the correct one", implementation: { create: respond, creates: respond } },
+  { name: "the members of a class", implementation: new Handlers() },
+])("a handler object with $name is accepted", ({ implementation }) => {
+  expect(() => serve(implementation)).not.toThrow();
+});
 
-  test.each<{ name: string; implementation: object; wrong: string; meant: string }>([
-    { name: "a letter is missing", implementation: { creat: respond }, wrong: "creat", meant: "create" },
-    { name: "its case is different", implementation: { Create: respond }, wrong: "Create", meant: "create" },
-    { name: "it is in a class", implementation: new MisspelledHandlers(), wrong: "replce", meant: "replace" },
-  ])("is rejected for a misspelled RPC method ($name)", ({ implementation, wrong, meant }) => {
-    expect(() => serve(implementation)).toThrow(
-      Object.assign(
-        new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}", did you mean "${meant}"?`),
-        { code: "ERR_OPTIONS" },
-      ),
-    );
-  });
+test.each<{ name: string; implementation: object; wrong: string; meant: string }>([
+  { name: "a letter is missing", implementation: { creat: respond }, wrong: "creat", meant: "create" },
+  { name: "its case is different", implementation: { Create: respond }, wrong: "Create", meant: "create" },
+  { name: "it is in a class", implementation: new MisspelledHandlers(), wrong: "replce", meant: "replace" },
+])("a handler object is rejected for a misspelled RPC method ($name)", ({ implementation, wrong, meant }) => {
+  expect(() => serve(implementation)).toThrow(
+    Object.assign(
+      new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}", did you mean "${meant}"?`),
+      { code: "ERR_OPTIONS" },
+    ),
+  );
 });
 
 describe("an endpoint", () => {

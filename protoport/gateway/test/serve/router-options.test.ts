@@ -58,10 +58,8 @@ describe("requireConnectProtocolHeader", () => {
     });
     stack.defer(() => gateway.close());
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-    const refused = await exchangeHttp2(address, without);
-    expect(String(refused.body)).toContain("invalid_argument");
-    const accepted = await exchangeHttp2(address, { ...without, ...named });
-    expect(String(accepted.body)).not.toContain("code");
+    expect(String((await exchangeHttp2(address, without)).body)).toContain("invalid_argument");
+    expect(String((await exchangeHttp2(address, { ...without, ...named })).body)).not.toContain("code");
   });
 });
 

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server,
-  http2Servers, openFrames, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, waysFor, within
+import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server, http2Servers,
+  openFrames, openGreenhouse, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, waysFor, within
 } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
@@ -178,8 +178,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
     );
     const received: (string | null)[] = [];
     const stream = greenhouse.client.watchReadings({}, { onHeader: (header) => received.push(header.get("x-marked")) });
-    expect(await readAll(stream)).toEqual({ sensors: ["marked"], error: undefined });
-    expect(received).toEqual(["yes"]);
+    expect([await readAll(stream), received]).toEqual([{ sensors: ["marked"], error: undefined }, ["yes"]]);
   });
 
   test("is refused by admit before a message is read", async () => {
@@ -432,19 +431,18 @@ describe("messages after a call's deadline", () => {
 
 test("a bidirectional stream over HTTP/1.1 ends when a chunk is malformed", async () => {
   const reason = Promise.withResolvers<unknown>();
-  await using greenhouse = await startGreenhouse({
+  await using connection = await openGreenhouse(openHttp1, {
     async *controlClimate(_, { signal }) {
       yield { sensor: "first" };
       reason.resolve(await reasonOf(signal));
     },
   });
-  using connection = await openHttp1(greenhouse.address);
   const header = "host: x\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked";
   connection.write(`POST /greenhouse.v1.GreenhouseService/ControlClimate HTTP/1.1\r\n${header}\r\n\r\n`);
   await within(once(connection.socket, "data"), "the first message");
   connection.write("no chunk\r\n");
   expect(await within(reason.promise, "the signal")).toMatchObject({ code: Code.InvalidArgument });
-  expect((await greenhouse.completed(1)).error?.code).toBe(Code.InvalidArgument);
+  expect((await connection.greenhouse.completed(1)).error?.code).toBe(Code.InvalidArgument);
 });
 
 test("a stream whose deadline passes in its request gate reaches no interceptor", async () => {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
-import { openHttp1, startGreenhouse } from "../../../testing/src/index.ts";
+import { openGreenhouse, openHttp1, startGreenhouse } from "../../../testing/src/index.ts";
 
 // The tests fire the heartbeat timer themselves. test/suites/crash waits for the interval of 15 s.
 
@@ -76,8 +76,7 @@ test("each message of a stream restarts its heartbeat interval", async () => {
   expect(heartbeats.areCleared()).toBe(false);
   last.resolve();
   await expect.poll(connection.receivedText).toMatch(/event: end/);
-  expect(heartbeats.count()).toBe(1);
-  expect(heartbeats.areCleared()).toBe(true);
+  expect([heartbeats.count(), heartbeats.areCleared()]).toEqual([1, true]);
 });
 
 test("a bidirectional stream sends a heartbeat before its first message", async () => {
@@ -102,11 +101,10 @@ test("a bidirectional stream sends a heartbeat before its first message", async 
 
 test("heartbeats pause under backpressure and stop when the client disconnects", async () => {
   using heartbeats = watchHeartbeats();
-  await using greenhouse = await startGreenhouse({ watchReadings: endless }, { rest });
-  using connection = await openHttp1(greenhouse.address);
+  await using connection = await openGreenhouse(openHttp1, { watchReadings: endless }, { rest });
   connection.socket.pause();
   connection.write(watchEvents);
-  const heldBytes = (): number => greenhouse.gateway.load.backlogBytes;
+  const heldBytes = (): number => connection.greenhouse.gateway.load.backlogBytes;
   let before = -1;
   // Waits until the system's buffers are full.
   await expect.poll(() => heldBytes() > 0 && before === (before = heldBytes()), { interval: 20 }).toBe(true);

@@ -5,8 +5,8 @@ import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, exchange, frameFlag, getReadingProcedure, greenhouseClient, headersFrame,
-  openFrames, readOutcome, reasonOf, rpcRequest, starterFor, startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf,
-  within } from "../../../testing/src/index.ts";
+  openFrames, openGreenhouse, readOutcome, reasonOf, rpcRequest, starterFor, startGreenhouse, waterBedProcedure,
+  waysFor, wireFormats, wiresOf, within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
 const noteKey = createContextKey("none");
@@ -57,8 +57,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
         },
       );
-      expect(reading.sensor === sensor).toBe(true);
-      expect(received).toEqual(["first", "last"]);
+      expect([reading.sensor === sensor, received]).toEqual([true, ["first", "last"]]);
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
     },
   );
@@ -149,56 +148,54 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     });
   });
 
-  describe("in an interceptor", () => {
-    test("never reaches the handler after the client cancels it", async () => {
-      let ran = false;
-      const controller = new AbortController();
-      const passed = Promise.withResolvers<void>();
-      const slow: Interceptor = (next) => async (request) => {
-        controller.abort();
-        await reasonOf(request.signal);
-        passed.resolve();
-        return await next(request);
-      };
-      await using greenhouse = await start(
-        {
-          waterBed: () => {
-            ran = true;
-            return {};
-          },
+  test("in an interceptor never reaches the handler after the client cancels it", async () => {
+    let ran = false;
+    const controller = new AbortController();
+    const passed = Promise.withResolvers<void>();
+    const slow: Interceptor = (next) => async (request) => {
+      controller.abort();
+      await reasonOf(request.signal);
+      passed.resolve();
+      return await next(request);
+    };
+    await using greenhouse = await start(
+      {
+        waterBed: () => {
+          ran = true;
+          return {};
         },
-        { interceptors: [slow] },
-      );
-      await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
-      await within(passed.promise, "the interceptor");
-      await nextTurn();
-      expect(ran).toBe(false);
-    });
+      },
+      { interceptors: [slow] },
+    );
+    await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
+    await within(passed.promise, "the interceptor");
+    await nextTurn();
+    expect(ran).toBe(false);
+  });
 
-    test("never reaches the handler after its deadline", async () => {
-      let ran = false;
-      let intercepted = false;
-      const passed = Promise.withResolvers<void>();
-      const slow: Interceptor = (next) => async (request) => {
-        intercepted = true;
-        await reasonOf(request.signal);
-        passed.resolve();
-        return await next({ ...request });
-      };
-      await using greenhouse = await start(
-        {
-          waterBed: () => {
-            ran = true;
-            return {};
-          },
+  test("in an interceptor never reaches the handler after its deadline", async () => {
+    let ran = false;
+    let intercepted = false;
+    const passed = Promise.withResolvers<void>();
+    const slow: Interceptor = (next) => async (request) => {
+      intercepted = true;
+      await reasonOf(request.signal);
+      passed.resolve();
+      return await next({ ...request });
+    };
+    await using greenhouse = await start(
+      {
+        waterBed: () => {
+          ran = true;
+          return {};
         },
-        { interceptors: [slow] },
-      );
-      await passDeadline(greenhouse.client, () => intercepted);
-      await within(passed.promise, "the interceptor");
-      await nextTurn();
-      expect(ran).toBe(false);
-    });
+      },
+      { interceptors: [slow] },
+    );
+    await passDeadline(greenhouse.client, () => intercepted);
+    await within(passed.promise, "the interceptor");
+    await nextTurn();
+    expect(ran).toBe(false);
   });
 
   describe("the response of a handler", () => {
@@ -287,8 +284,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
       );
-      const error = await errorOf(greenhouse.client.waterBed({}));
-      expect(error.code).toBe(Code.DeadlineExceeded);
+      expect((await errorOf(greenhouse.client.waterBed({}))).code).toBe(Code.DeadlineExceeded);
     });
 
     test.each([
@@ -320,55 +316,51 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     });
   });
 
-  describe("with a request gate", () => {
-    test("is refused before its message is read", async () => {
-      const calls: string[] = [];
-      await using greenhouse = await start(
-        {
-          waterBed: () => {
-            calls.push("handler");
-            return {};
-          },
+  test("with a request gate is refused before its message is read", async () => {
+    const calls: string[] = [];
+    await using greenhouse = await start(
+      {
+        waterBed: () => {
+          calls.push("handler");
+          return {};
         },
-        {
-          readMaxBytes: 10,
-          requestGate: ({ requestHeader, responseHeader }) => {
-            calls.push(requestHeader.get("x-sent") ?? "");
-            responseHeader.set("x-gate", "closed");
-            throw new ConnectError("not now", Code.Unavailable);
-          },
+      },
+      {
+        readMaxBytes: 10,
+        requestGate: ({ requestHeader, responseHeader }) => {
+          calls.push(requestHeader.get("x-sent") ?? "");
+          responseHeader.set("x-gate", "closed");
+          throw new ConnectError("not now", Code.Unavailable);
         },
-      );
-      const call = greenhouse.client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
-      const error = await errorOf(call);
-      expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });
-      expect(error.metadata.get("x-gate")).toBe("closed");
-      expect(calls).toEqual(["sent"]);
-    });
+      },
+    );
+    const call = greenhouse.client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
+    const error = await errorOf(call);
+    expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });
+    expect([error.metadata.get("x-gate"), calls]).toEqual(["closed", ["sent"]]);
+  });
 
-    test.each([
-      { name: "immediately", wait: undefined },
-      { name: "later", wait: nextTurn },
-    ])("that resolves $name sets context values for interceptors and handler", async ({ wait }) => {
-      const notes: string[] = [];
-      await using greenhouse = await start(
-        { waterBed: (_, { values }) => ({ note: values.get(noteKey) }) },
-        {
-          requestGate: (context) => {
-            context.values.set(noteKey, "from the gate");
-            return wait?.().then(() => undefined);
-          },
-          interceptors: [
-            (next) => (request) => {
-              notes.push(request.contextValues.get(noteKey));
-              return next(request);
-            },
-          ],
+  test.each([
+    { name: "immediately", wait: undefined },
+    { name: "later", wait: nextTurn },
+  ])("with a request gate that resolves $name sets context values for interceptors and handler", async ({ wait }) => {
+    const notes: string[] = [];
+    await using greenhouse = await start(
+      { waterBed: (_, { values }) => ({ note: values.get(noteKey) }) },
+      {
+        requestGate: (context) => {
+          context.values.set(noteKey, "from the gate");
+          return wait?.().then(() => undefined);
         },
-      );
-      expect((await greenhouse.client.waterBed({})).note).toBe("from the gate");
-      expect(notes).toEqual(["from the gate"]);
-    });
+        interceptors: [
+          (next) => (request) => {
+            notes.push(request.contextValues.get(noteKey));
+            return next(request);
+          },
+        ],
+      },
+    );
+    expect([(await greenhouse.client.waterBed({})).note, notes]).toEqual(["from the gate", ["from the gate"]]);
   });
 });
 
@@ -425,13 +417,12 @@ test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", a
 
 test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {
   const called = Promise.withResolvers<void>();
-  await using greenhouse = await startGreenhouse({
+  await using connection = await openGreenhouse(openFrames, {
     waterBed: () => {
       called.resolve();
       return {};
     },
   });
-  using connection = await openFrames(greenhouse.address);
   const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
   const reached = within(called.promise, "the handler");
   // Fake timers keep the timeout from passing on a busy machine.

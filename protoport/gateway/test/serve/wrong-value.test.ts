@@ -70,8 +70,7 @@ describe("the reported fault for a wrong type in a response", () => {
     const init = { method: "POST", headers: { "content-type": "application/proto" }, body: new Uint8Array() };
     const path = "/kitchensink.v1.KitchenSink/Query";
     const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, path, init);
-    expect(httpStatus).toBe(500);
-    expect(faults).toEqual([expect.objectContaining({ message: `${query} ${problem}` })]);
+    expect([httpStatus, faults]).toEqual([500, [expect.objectContaining({ message: `${query} ${problem}` })]]);
   });
 
   test("in a stream names the field", async () => {
@@ -94,23 +93,21 @@ describe("the reported fault for a wrong type in a response", () => {
   });
 });
 
-describe("the reported fault", () => {
-  test.each<{ name: string; sink: unknown }>([
-    { name: "a timestamp out of range", sink: { time: { seconds: 10n ** 15n } } },
-    { name: "a message that contains itself", sink: loop },
-    {
-      name: "a property that cannot be read",
-      sink: Object.defineProperty({ $typeName: "kitchensink.v1.Sink" }, "fString", {
-        get: () => {
-          throw new Error("not now");
-        },
-      }),
-    },
-  ])("for $name is the original error", async ({ sink }) => {
-    const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");
-    expect(httpStatus).toBe(500);
-    expect(faults).toEqual([expect.objectContaining({ message: expect.not.stringContaining(query) })]);
-  });
+test.each<{ name: string; sink: unknown }>([
+  { name: "a timestamp out of range", sink: { time: { seconds: 10n ** 15n } } },
+  { name: "a message that contains itself", sink: loop },
+  {
+    name: "a property that cannot be read",
+    sink: Object.defineProperty({ $typeName: "kitchensink.v1.Sink" }, "fString", {
+      get: () => {
+        throw new Error("not now");
+      },
+    }),
+  },
+])("the reported fault for $name is the original error", async ({ sink }) => {
+  const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");
+  expect(httpStatus).toBe(500);
+  expect(faults).toEqual([expect.objectContaining({ message: expect.not.stringContaining(query) })]);
 });
 
 describe("a streaming handler that is not a generator", () => {

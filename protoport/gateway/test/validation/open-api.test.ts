@@ -57,16 +57,14 @@ test.each([
   { example: "a matching string", kind: "trusted", untrusted: false, want: ["12345"] },
   { example: "no string", kind: "untrusted", untrusted: true, want: [] },
 ])("exampleOf returns $example for a pattern in $kind rules", async ({ untrusted, want }) => {
-  const rules = await openValidation({ untrusted });
-  expect(rules.exampleOf(AddressSchema.field.zip)).toEqual(want);
+  expect((await openValidation({ untrusted })).exampleOf(AddressSchema.field.zip)).toEqual(want);
 });
 
 test.each([
   { kind: "trusted", untrusted: false, accepted: true },
   { kind: "untrusted", untrusted: true, accepted: false },
 ])("accepts returns $accepted for a valid message with $kind rules", async ({ untrusted, accepted }) => {
-  const rules = await openValidation({ untrusted });
-  expect(rules.accepts(AddressSchema, { zip: "12345" })).toBe(accepted);
+  expect((await openValidation({ untrusted })).accepts(AddressSchema, { zip: "12345" })).toBe(accepted);
 });
 
 test("the gateway accepts the example in the document", async () => {

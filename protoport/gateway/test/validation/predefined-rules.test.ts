@@ -65,8 +65,7 @@ test("the gateway does not start if a predefined rule cannot be compiled", async
 });
 
 test("validation checks only types that are requests with rules", async () => {
-  const validation = await openValidation();
-  const checkOf = validation.prepare([SignupService], createRegistry(SignupService));
+  const checkOf = (await openValidation()).prepare([SignupService], createRegistry(SignupService));
   const types = [AccountSchema, ReceiptSchema, AddressSchema];
   expect(types.map((type) => typeof checkOf(type))).toEqual(["function", "undefined", "undefined"]);
 });

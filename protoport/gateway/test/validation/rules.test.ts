@@ -16,8 +16,7 @@ function rulesWith(...rules: readonly Given[]): Rules {
 }
 
 function rulesIn(file: FileDescriptorProto): Rules {
-  const registry = createFileRegistry(file, () => validate.file_buf_validate_validate);
-  const note = registry.getMessage("notes.Note");
+  const note = createFileRegistry(file, () => validate.file_buf_validate_validate).getMessage("notes.Note");
   if (note === undefined) throw new Error("no message");
   return findRules([note], validate);
 }

@@ -1,23 +1,19 @@
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { collect } from "../../../testing/src/collect.ts";
 import type { OnFault } from "../../src/index.ts";
 import { startSignup, validAccount } from "../../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
+import { shared } from "../../../testing/src/shared.ts";
 
 // Requests that satisfy or violate buf.validate rules, as clients in each protocol send them.
 
 const validation = await openValidation();
-let server: Awaited<ReturnType<typeof startSignup>>;
-beforeAll(async () => {
-  server = await startSignup(validation, { interceptors: [refuseGuests] });
-});
-afterAll(() => server[Symbol.asyncDispose]());
-
+const server = shared(() => startSignup(validation, { interceptors: [refuseGuests] }));
 /** An interceptor that refuses calls from guests, as one that checks a permission does. */
 const refuseGuests: Interceptor = (next) => (request) => {
   if (request.header.has("guest")) throw new ConnectError("guests may not register", Code.PermissionDenied);

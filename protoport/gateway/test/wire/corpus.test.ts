@@ -1,26 +1,17 @@
 import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { describe, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 // oxfmt-ignore
-import { canFetchSend, exchangeFetch, heldRows, type Http1Connection, type Http2Connection, kitchenSinkOptions,
-  openHttp1, openHttp2, rowsFor, startKitchenSink, type TestGateway } from "../../../testing/src/index.ts";
+import { canFetchSend, exchangeFetch, heldRows, kitchenSinkOptions, openHttp1, openHttp2, rowsFor, shared,
+  startKitchenSink } from "../../../testing/src/index.ts";
 
 /** The ways that `npm test` combines, because it sends every request over HTTP/2. */
 const repeatedWays = ["HTTP/1.1", "Fetch"];
 
 const { fetch } = createFetchGateway(kitchenSinkOptions);
-let gateway: TestGateway;
-let http2: Http2Connection;
 
-beforeAll(async () => {
-  gateway = await startKitchenSink();
-  http2 = await openHttp2(gateway.address);
-});
-
-afterAll(async () => {
-  http2[Symbol.dispose]();
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = shared(() => startKitchenSink());
+const http2 = shared(() => openHttp2(gateway.address));
 
 /** Rules that a handler does not follow, because it compares literals as sent. */
 const decodedLiterals: readonly string[] = [
@@ -36,14 +27,9 @@ describe.each(groups)("the corpus $name", ({ name, cases }) => {
   ).map((row) => ({ ...row, requestLine: describeRequest(row) }));
   // The cases in "values" differ only within a message, so one HTTP version suffices for them.
   const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
-  let http1: Http1Connection;
 
   // One connection per group, because the server closes connections that are idle for some seconds.
-  beforeAll(async () => {
-    http1 = await openHttp1(gateway.address);
-  });
-
-  afterAll(() => http1[Symbol.dispose]());
+  const http1 = shared(() => openHttp1(gateway.address));
 
   test.each(rowsFor("HTTP/1.1", repeatedWays, portable))("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);

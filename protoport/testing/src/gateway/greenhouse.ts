@@ -7,6 +7,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../http/exchange.ts";
+import { withServer } from "../http/listen-on-loopback.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
 import { createTestGateway } from "./test-gateway.ts";
 
@@ -82,6 +83,15 @@ export async function startGreenhouse(
     completed: (count) => within(enough(count), `${String(count)} completed requests`),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   };
+}
+
+/** Starts a gateway and connects to it with `open`. Dispose of both with `await using`. */
+export async function openGreenhouse<Connection extends Disposable>(
+  open: (address: Address) => Promise<Connection>,
+  ...started: Parameters<typeof startGreenhouse>
+): Promise<Connection & AsyncDisposable & { readonly greenhouse: TestGreenhouse }> {
+  const greenhouse = await startGreenhouse(...started);
+  return withServer(await open(greenhouse.address), { greenhouse });
 }
 
 /** A protocol that Connect's client supports, and the server's listen options for the protocol. */

@@ -42,3 +42,16 @@ export async function startOnLoopback(server: Server, at?: { host: string; port:
     },
   };
 }
+
+/** Adds a connection's server as a property. `await using` closes first the connection and then the server. */
+export function withServer<Connection extends Disposable, Servers extends Readonly<Record<string, AsyncDisposable>>>(
+  connection: Connection,
+  servers: Servers,
+): Connection & Servers & AsyncDisposable {
+  return Object.assign(connection, servers, {
+    [Symbol.asyncDispose]: async () => {
+      connection[Symbol.dispose]();
+      for (const server of Object.values(servers)) await server[Symbol.asyncDispose]();
+    },
+  });
+}

@@ -7,7 +7,8 @@ import { encodeBlock, encodeStatus } from "../../../gateway/src/engine/http2/hpa
 import { Http2Connection } from "../../../gateway/src/engine/http2/http2-connection.ts";
 import type { Http2RequestHead } from "../../../gateway/src/engine/http2/request-head.ts";
 import type { Http2Stream, StreamReceiver } from "../../../gateway/src/engine/http2/http2-stream.ts";
-import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
+import { type FrameConnection, openFrames } from "../http/http2-frames.ts";
+import { type LoopbackServer, startOnLoopback, withServer } from "../http/listen-on-loopback.ts";
 
 /** The engine's options under test. */
 interface EngineOptions {
@@ -34,6 +35,14 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     connections.add(connection);
   });
   return { ...(await startOnLoopback(server)), connections };
+}
+
+/** Starts the engine and connects to it. Dispose of both with `await using`. */
+export async function openEngine(
+  options: EngineOptions = {},
+): Promise<FrameConnection & AsyncDisposable & { readonly engine: Engine }> {
+  const engine = await startEngine(options);
+  return withServer(await openFrames(engine.address), { engine });
 }
 
 /** Serves a connection on any socket. */

@@ -63,30 +63,28 @@ async function openEnds(
   return { client, ...ends, budget, [Symbol.dispose]: close };
 }
 
-describe("a request body", () => {
-  const lengths = [1, 1024, 20_000, 60_000];
+type ReadBody = (body: RequestBody, length: number) => Promise<Uint8Array>;
 
-  test.each(lengths)("arrives unchanged when read in pieces (length %i)", async (length) => {
-    expect(await bytesOf(length, readPieces)).toEqual(markedBytes(length));
-  });
+const readLater: ReadBody = async (body, length) => {
+  await expect.poll(() => body.ended).toBe(true);
+  return await readCompletely(body, length);
+};
 
-  test.each(lengths)("arrives unchanged when read in one piece (length %i)", async (length) => {
-    expect(await bytesOf(length, readCompletely)).toEqual(markedBytes(length));
-  });
+/** Opens both ends, sends a request and waits for it. Only the test responds. */
+async function openRequested(timeoutCheckIntervalMs = 1000, request = get): Promise<Ends> {
+  const requested = Promise.withResolvers<Http1Connection>();
+  const ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), timeoutCheckIntervalMs, requested.resolve);
+  ends.client.write(request);
+  await within(requested.promise, "the request");
+  return ends;
+}
 
-  test.each(lengths)("arrives unchanged when read after its end (length %i)", async (length) => {
-    const readLater = async (body: RequestBody): Promise<Uint8Array> => {
-      await expect.poll(() => body.ended).toBe(true);
-      return await readCompletely(body, length);
-    };
-    expect(await bytesOf(length, readLater)).toEqual(markedBytes(length));
-  });
-
-  /** Sends a request with a body, and returns the body that was read. */
-  async function bytesOf(
-    length: number,
-    read: (body: RequestBody, length: number) => Promise<Uint8Array>,
-  ): Promise<Buffer> {
+describe.each<[name: string, read: ReadBody]>([
+  ["in pieces", readPieces],
+  ["in one piece", readCompletely],
+  ["after its end", readLater],
+])("a request body read %s", (_name, read) => {
+  test.each([1, 1024, 20_000, 60_000])("arrives unchanged (length %i)", async (length) => {
     const bytes = Promise.withResolvers<Uint8Array>();
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {
       const body = new RequestBody(http1, length);
@@ -95,8 +93,8 @@ describe("a request body", () => {
     });
     ends.client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
     ends.client.write(markedBytes(length));
-    return Buffer.from(await within(bytes.promise, "the body"));
-  }
+    expect(Buffer.from(await within(bytes.promise, "the body"))).toEqual(markedBytes(length));
+  });
 });
 
 /** Returns bytes whose sequences hardly repeat. */
@@ -300,16 +298,13 @@ test("a connection is busy until its client has read the response", async () => 
 });
 
 test("a client that is still reading its last response is not disconnected", async () => {
-  const requested = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
-  ends.client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  const connection = await within(requested.promise, "the request");
+  using ends = await openRequested(1000, "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  const { connection } = ends;
   connection.begin(200, []);
   while (!connection.write(Buffer.alloc(16 * 1024)));
   connection.end(undefined);
   connection.checkTimeouts(performance.now());
-  const response = await within(buffer(ends.client), "the response");
-  expect(String(response.subarray(-5))).toBe("0\r\n\r\n");
+  expect(String((await within(buffer(ends.client), "the response")).subarray(-5))).toBe("0\r\n\r\n");
 });
 
 describe("a draining connection", () => {
@@ -324,17 +319,13 @@ describe("a draining connection", () => {
     });
     ends.client.write(sent);
     const responses = await within(buffer(ends.client), "the responses");
-    const ofEach = Array.from(String(responses).matchAll(/\r\nconnection: (\S+)/g), ([, option]) => option);
-    expect(ofEach).toEqual(want);
+    expect(Array.from(String(responses).matchAll(/\r\nconnection: (\S+)/g), ([, option]) => option)).toEqual(want);
   });
 });
 
 test("a client that stops reading a full socket buffer is disconnected", async () => {
-  const requested = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
-  const { client, socket } = ends;
-  client.write(get);
-  const connection = await within(requested.promise, "the request");
+  using ends = await openRequested();
+  const { client, socket, connection } = ends;
   connection.begin(200, []);
   const piece = Buffer.alloc(64 * 1024);
   while (!connection.write(piece));
@@ -363,11 +354,8 @@ describe("a piece of a response body", () => {
     { name: "in a 4 KiB chunk", fields: [], bytes: 4096 - "ff8\r\n\r\n".length, isCopied: true },
     { name: "in a larger chunk", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
   ])("uses pooled memory only while the socket buffer is empty ($name)", async ({ fields, bytes, isCopied }) => {
-    const requested = Promise.withResolvers<Http1Connection>();
-    using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
-    const { client, socket } = ends;
-    client.write(get);
-    const connection = await within(requested.promise, "the request");
+    using ends = await openRequested();
+    const { socket, connection } = ends;
     connection.begin(200, fields);
     const written = recordParts(socket);
     const write = (): { readonly isCopied: boolean; readonly sharesMemory: boolean } => {
@@ -408,11 +396,8 @@ test("the budget counts an unread response again after each drain", async () => 
 
 test("the budget counts each piece of a streamed response", async () => {
   const piece = Buffer.alloc(16 * 1024);
-  const requested = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
-  const { client, socket, budget } = ends;
-  client.write(get);
-  const connection = await within(requested.promise, "the request");
+  using ends = await openRequested();
+  const { socket, budget, connection } = ends;
   connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
   while (!connection.write(piece)) expect(budget.bytes).toBe(socket.writableLength);
   expect(budget.bytes).toBe(socket.writableLength);
@@ -512,8 +497,7 @@ test.each([
   const page = mark(new Uint8Array(want));
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, [], page), highWaterMark);
   ends.client.end("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  const response = await within(buffer(ends.client), "the response");
-  expect(response.subarray(-want.byteLength).equals(want)).toBe(true);
+  expect((await within(buffer(ends.client), "the response")).subarray(-want.byteLength).equals(want)).toBe(true);
   expect(page.byteLength).toBe(remaining);
 });
 
@@ -528,11 +512,8 @@ test("a response header larger than one write is sent once", async () => {
 });
 
 test("the idle timeout starts after the response to a long call", async () => {
-  const requested = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, requested.resolve);
-  const { client, socket } = ends;
-  client.write(get);
-  const connection = await within(requested.promise, "the request");
+  using ends = await openRequested(defaultLimits.idleTimeoutMs / 2);
+  const { socket, connection } = ends;
   for (let checks = 0; checks < 4; checks++) connection.checkTimeouts(performance.now());
   connection.respond(200, [], Buffer.of());
   const isClosing = [1, 2, 3].map(() => {
@@ -679,16 +660,19 @@ test("every request that awaits 100 Continue gets it before its response", async
 });
 
 describe("a response with Content-Length 5", () => {
+  const openResponding = (pieces: readonly string[]): Promise<Ends> =>
+    openEnds(Buffer.of(), 1, (http1) => {
+      http1.begin(200, [["content-length", "5"]]);
+      for (const piece of pieces) http1.write(Buffer.from(piece));
+      http1.end(undefined);
+    });
+
   test.each([
     { name: "closes the connection if 6 bytes are written in two pieces", pieces: ["order", "s"] },
     { name: "closes the connection if 6 bytes are written in one piece", pieces: ["orders"] },
     { name: "closes the connection if only 4 bytes are written", pieces: ["ord", "e"] },
   ])("$name", async ({ pieces }) => {
-    using ends = await openEnds(Buffer.of(), 1, (http1) => {
-      http1.begin(200, [["content-length", "5"]]);
-      for (const piece of pieces) http1.write(Buffer.from(piece));
-      http1.end(undefined);
-    });
+    using ends = await openResponding(pieces);
     const { client, socket } = ends;
     const received: Buffer[] = [];
     client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
@@ -701,11 +685,7 @@ describe("a response with Content-Length 5", () => {
   });
 
   test("keeps the connection open if 5 bytes are written", async () => {
-    using ends = await openEnds(Buffer.of(), 1, (http1) => {
-      http1.begin(200, [["content-length", "5"]]);
-      for (const piece of ["ord", "er"]) http1.write(Buffer.from(piece));
-      http1.end(undefined);
-    });
+    using ends = await openResponding(["ord", "er"]);
     const { client, socket } = ends;
     const ended = new Promise<void>((resolve) => {
       let all = "";

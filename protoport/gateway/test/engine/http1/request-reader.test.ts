@@ -3,9 +3,27 @@ import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "..
 import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
 import { Http1RequestReader } from "../../../src/engine/http1/request-reader.ts";
 
+function readerWith(callbacks: Partial<ConstructorParameters<typeof Http1RequestReader>[1]>): Http1RequestReader {
+  const ignored = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
+  return new Http1RequestReader(defaultLimits, { ...ignored, ...callbacks }, { congested: false });
+}
+
+/** Returns a reader that stops at an error, and the pieces, ends and errors that it reports. */
+function recording(): { readonly reader: Http1RequestReader; readonly events: readonly string[] } {
+  const events: string[] = [];
+  const reader = readerWith({
+    onPiece: (piece) => events.push(piece.toString()) === 0,
+    onBodyEnd: () => void events.push("end"),
+    onRequestError: () => {
+      events.push("error");
+      reader.stop();
+    },
+  });
+  return { reader, events };
+}
+
 test("stop() drops the unread bytes", () => {
-  const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({});
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
   expect(reader.incoming.unusedBytes).toBe(16);
   reader.stop();
@@ -13,8 +31,7 @@ test("stop() drops the unread bytes", () => {
 });
 
 test("an incomplete head is copied from its chunk, even a single byte", () => {
-  const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({});
   const chunk = Buffer.from("G");
   reader.read(chunk);
   chunk.fill(0);
@@ -24,8 +41,7 @@ test("an incomplete head is copied from its chunk, even a single byte", () => {
 test("a repeated head is parsed once, even after a longer head", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
-  const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({ onHead });
   for (const host of ["orders.example", "x", "x"]) {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
     reader.next();
@@ -36,13 +52,7 @@ test("a repeated head is parsed once, even after a longer head", () => {
 test("an incomplete request line longer than urlBytes + 64 is refused", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
-    const callbacks = {
-      onHead: () => void heads++,
-      onPiece: () => false,
-      onBodyEnd: () => {},
-      onRequestError: () => {},
-    };
-    const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+    const reader = readerWith({ onHead: () => void heads++ });
     reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
     return heads;
   });
@@ -53,8 +63,7 @@ test("a method must start with a capital letter", () => {
   const results = Array.from("@AZ[", (letter) => {
     const problems: (HttpProblem | undefined)[] = [];
     const onHead = ({ problem }: Http1RequestHead): void => void problems.push(problem);
-    const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-    const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+    const reader = readerWith({ onHead });
     reader.read(Buffer.from(letter));
     const isRefused = problems.length > 0;
     if (!isRefused) reader.read(Buffer.from(" / HTTP/1.1\r\n\r\n"));
@@ -64,37 +73,14 @@ test("a method must start with a capital letter", () => {
 });
 
 test("a chunk extension split between reads is counted only once", () => {
-  const events: string[] = [];
-  const callbacks = {
-    onHead: () => {},
-    onPiece: (piece: Buffer) => {
-      events.push(piece.toString());
-      return false;
-    },
-    onBodyEnd: () => void events.push("end"),
-    onRequestError: () => reader.stop(),
-  };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const { reader, events } = recording();
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
   for (const text of [`5;${"x".repeat(9_000)}`, "x", "\r", "\norder\r\n0\r\n\r\n"]) reader.read(Buffer.from(text));
   expect(events).toEqual(["order", "end"]);
 });
 
 test("a body's chunk extensions are limited to 16 KiB in total", () => {
-  const events: string[] = [];
-  const callbacks = {
-    onHead: () => {},
-    onPiece: (piece: Buffer) => {
-      events.push(piece.toString());
-      return false;
-    },
-    onBodyEnd: () => void events.push("end"),
-    onRequestError: () => {
-      events.push("error");
-      reader.stop();
-    },
-  };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const { reader, events } = recording();
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
   for (const [at, bytes] of [8_190, 8_192, 2, 2].entries())
     reader.read(Buffer.from(`1;${"x".repeat(bytes - 1)}\r\n${at}\r\n`));
@@ -102,24 +88,21 @@ test("a body's chunk extensions are limited to 16 KiB in total", () => {
 });
 
 test("transferring a body's memory does not affect the next request", () => {
-  const callbacks = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({ onPiece: transfer });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
   reader.read(Buffer.from("content-length: 3\r\n\r\nabcGET / HT"));
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
 });
 
 test("read() returns whether onPiece has kept a view of the chunk", () => {
-  const callbacks = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({ onPiece: isKept });
   const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];
   chunks.push("1\r\nk\r\n1\r\nd\r\n", "1\r\nd\r\n");
   expect(chunks.map((chunk) => reader.read(Buffer.from(chunk)))).toEqual([false, true, false]);
 });
 
 test("field sections of at most 4 KiB and 64 fields share one cache", () => {
-  const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = readerWith({});
   using allocations = vi.spyOn(Buffer, "allocUnsafeSlow");
   const read = (lines: string): void => {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`));

@@ -4,7 +4,7 @@ import { encodeStatus } from "../../../src/engine/http2/hpack/encoder.ts";
 import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/http2-limits.ts";
-import { receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { openEngine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
   headersFrame, openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
@@ -65,8 +65,7 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 describe("flood limits", () => {
   test.each(floods)("allow %s up to the limit, then close the connection", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
-    await using engine = await startEngine({ serve, limits });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve, limits });
     connection.send(begun(1, hold), ...waves(wave, 0, allowed));
     // Checked with a frame whose type is not counted.
     expect(await isAlive(connection, limits.pings === undefined ? pingFrame : frame(frameType.settings, 0, 0))).toBe(
@@ -80,8 +79,7 @@ describe("flood limits", () => {
     ["allow CONTINUATION frames up to the limit", 3, answered],
     ["close the connection after more CONTINUATION frames (CVE-2024-27316)", 4, goAwayWith(ErrorCode.enhanceYourCalm)],
   ])("%s", async (_name, continuations, want) => {
-    await using engine = await startEngine({ limits: { continuations: 3 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { continuations: 3 } });
     connection.send(frame(frameType.headers, frameFlag.endStream, 1, getBlock));
     for (let i = 1; i < continuations; i++) connection.send(frame(frameType.continuation, 0, 1));
     connection.send(frame(frameType.continuation, frameFlag.endHeaders, 1));
@@ -94,8 +92,7 @@ describe("flood limits", () => {
       [0, answered],
       [1, goAwayWith(ErrorCode.enhanceYourCalm)],
     ] as const) {
-      await using engine = await startEngine({ limits: { headerBlockBytes } });
-      using connection = await openFrames(engine.address);
+      await using connection = await openEngine({ limits: { headerBlockBytes } });
       // The additional octet is a table size update without effect.
       const block = Buffer.concat([Buffer.alloc(more, 0x20), getBlock]);
       connection.send(
@@ -111,7 +108,7 @@ describe("flood limits", () => {
     ["PINGs in reply to DATA", { pings: 1 }, [pingFrame]],
   ])("do not count %s as a flood", async (_name, limits, replies) => {
     const body = Buffer.alloc(50);
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       limits,
       serve: (stream) => {
         stream.receiver = receiving(stream);
@@ -119,7 +116,6 @@ describe("flood limits", () => {
         for (const octet of body) stream.sendData(Buffer.from([octet]));
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1));
     for (let sent = 0; sent < body.byteLength; sent++)
       await connection.readUntil(({ type }) => type === frameType.data);
@@ -128,8 +124,7 @@ describe("flood limits", () => {
   });
 
   test("do not count PINGs in reply to responses without DATA", async () => {
-    await using engine = await startEngine({ limits: { pings: 0 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { pings: 0 } });
     for (let streamId = 1; streamId < 50; streamId += 2) {
       connection.send(whole(streamId));
       expect(await connection.readEnd(streamId)).toStrictEqual(answered);
@@ -150,7 +145,7 @@ describe("flood limits", () => {
     { name: "an interim response", status: "continue", allowed: 2 },
     { name: "the response head", status: "final", allowed: 5 },
   ])("allow resets after $name up to a limit", async ({ status, allowed }) => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       limits: { resets: 2, resetsAfterHead: 5, resetShare: 0 },
       serve: (stream) => {
         stream.receiver = receiving(stream);
@@ -158,7 +153,6 @@ describe("flood limits", () => {
         else stream.sendHeaders([encodeStatus(200)], false);
       },
     });
-    using connection = await openFrames(engine.address);
     const leave = (streamId: number): void => {
       connection.send(begun(streamId, ["expect", "100-continue"]), resetFrame(streamId, 8));
     };
@@ -170,15 +164,13 @@ describe("flood limits", () => {
   });
 
   test("do not count late resets", async () => {
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
     expect(await isAlive(connection, pingFrame)).toBe(true);
   });
 
   test("count a DATA frame after a reset only once", async () => {
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits: { ignoredFrames: 5 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: echoUnlessHeld, limits: { ignoredFrames: 5 } });
     connection.send(headersFrame(1, postHeader(["connection", "close"])));
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.protocolError));
     const late = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
@@ -195,8 +187,7 @@ describe("the flood counters", () => {
   test("restart in each interval", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
-    await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { pings: 5, intervalMs: 10 } });
     for (let wave = 0; wave < 3; wave++) {
       for (let i = 0; i < 5; i++) expect(await isAlive(connection, pingFrame)).toBe(true);
       vi.advanceTimersByTime(10);

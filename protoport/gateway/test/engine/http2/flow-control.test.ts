@@ -6,7 +6,9 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
 import { dataFrame, type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
-import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
+// oxfmt-ignore
+import { type Engine, openEngine, pipe, receiving, startEngine, statusBlock
+} from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, hold, settingFrame, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
@@ -166,32 +168,28 @@ const pieceBytes = 7000;
 const bodyFrames = (streamId: number, bytes: number, flags = 0): Frame[] =>
   [0, 1, 2, 3].flatMap((i) => piecesOf(streamId, bytes, i === 3 ? flags : 0));
 
-describe("flow control", () => {
-  test("completes every stream in any order of window updates", async () => {
-    await using engine = await startEngine({ serve: pipe, limits: { pings: 1e9, windowUpdates: 1e9, emptyData: 1e9 } });
-    const request = fc.record({ bytes: fc.nat({ max: 90_000 }), cancelled: fc.boolean() });
-    const calls = fc.array(request, { minLength: 1, maxLength: 6 });
-    const windows = fc.constantFrom(0, 1, 1000, 65_535, 1_000_000);
-    const choices = fc.noShrink(fc.infiniteStream(fc.nat({ max: 2 ** 30 })));
-    const property = fc.asyncProperty(calls, windows, choices, async (made, initialWindow, chosen) => {
-      using connection = await openFrames(engine.address);
-      const client = new WindowClient(connection, (below) => (chosen.next().value ?? 0) % below, initialWindow);
-      const streams = made.map(({ bytes }, i) => client.open(Buffer.alloc(bytes, `${String(i)}abcdefghij`)));
-      for (const stream of streams.filter((_, i) => made[i]?.cancelled)) client.cancel(stream);
-      await client.run();
-      for (const stream of streams.filter((_, i) => made[i]?.cancelled === false)) {
-        expect(stream.end).toBe("responded");
-        expect(Buffer.concat(stream.received).equals(stream.body)).toBe(true);
-      }
-    });
-    await fc.assert(property, { numRuns: 25 });
+test("flow control completes every stream in any order of window updates", async () => {
+  await using engine = await startEngine({ serve: pipe, limits: { pings: 1e9, windowUpdates: 1e9, emptyData: 1e9 } });
+  const request = fc.record({ bytes: fc.nat({ max: 90_000 }), cancelled: fc.boolean() });
+  const calls = fc.array(request, { minLength: 1, maxLength: 6 });
+  const windows = fc.constantFrom(0, 1, 1000, 65_535, 1_000_000);
+  const choices = fc.noShrink(fc.infiniteStream(fc.nat({ max: 2 ** 30 })));
+  const property = fc.asyncProperty(calls, windows, choices, async (made, initialWindow, chosen) => {
+    using connection = await openFrames(engine.address);
+    const client = new WindowClient(connection, (below) => (chosen.next().value ?? 0) % below, initialWindow);
+    const streams = made.map(({ bytes }, i) => client.open(Buffer.alloc(bytes, `${String(i)}abcdefghij`)));
+    for (const stream of streams.filter((_, i) => made[i]?.cancelled)) client.cancel(stream);
+    await client.run();
+    for (const stream of streams.filter((_, i) => made[i]?.cancelled === false)) {
+      expect([stream.end, Buffer.concat(stream.received).equals(stream.body)]).toEqual(["responded", true]);
+    }
   });
+  await fc.assert(property, { numRuns: 25 });
 });
 
-describe("the connection window", () => {
-  test.each(
-    // oxfmt-ignore
-    [
+test.each(
+  // oxfmt-ignore
+  [
       ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
       ["is refused for its Content-Length",
         (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]),
@@ -207,71 +205,65 @@ describe("the connection window", () => {
       ["gets no response to a complete body",
         (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
     ],
-  )("is restored after a stream that %s", async (_, framesOf) => {
-    const used: string[] = [];
-    await using engine = await startEngine({
-      serve: (stream, head) => {
-        if (!head.fields.includes("used")) return echoUnlessHeld(stream, head);
-        stream.receiver = receiving(stream, { onReset: () => used.push("reset") });
-      },
-      limits: { connectionWindowBytes: 65_535, resets: 1e6, emptyData: 1e6, streamWindowBytes: 65_535 },
-    });
-    expect(await sendThroughStreams(engine, framesOf)).toBeGreaterThan(2_000_000 - 1);
+)("the connection window is restored after a stream that %s", async (_, framesOf) => {
+  const used: string[] = [];
+  await using engine = await startEngine({
+    serve: (stream, head) => {
+      if (!head.fields.includes("used")) return echoUnlessHeld(stream, head);
+      stream.receiver = receiving(stream, { onReset: () => used.push("reset") });
+    },
+    limits: { connectionWindowBytes: 65_535, resets: 1e6, emptyData: 1e6, streamWindowBytes: 65_535 },
   });
+  expect(await sendThroughStreams(engine, framesOf)).toBeGreaterThan(2_000_000 - 1);
 });
 
-describe("an unread body", () => {
-  test("is received only up to the flow-control window", async () => {
-    const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
-    using connection = await openFrames(engine.address);
-    connection.send(
-      begun(1, hold),
-      begun(3, hold),
-      ...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))),
-    );
-    connection.send(pingFrame);
-    const frames: (readonly [number, number])[] = [];
-    await connection.readUntil(({ type, streamId, flags }) => {
-      frames.push([type, streamId]);
-      return type === frameType.ping && flags === frameFlag.ack;
-    });
-    // One update sets the connection window, and none follows for unread bytes.
-    expect(frames.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
-    connection.send(dataFrame(1, Buffer.from("x")));
-    expect(await connection.readEnd(1)).toStrictEqual({
-      kind: "reset",
-      httpStatus: 0,
-      errorCode: ErrorCode.flowControlError,
-    });
+test("an unread body is received only up to the flow-control window", async () => {
+  const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
+  await using connection = await openEngine({ serve: echoUnlessHeld, limits });
+  connection.send(
+    begun(1, hold),
+    begun(3, hold),
+    ...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))),
+  );
+  connection.send(pingFrame);
+  const frames: (readonly [number, number])[] = [];
+  await connection.readUntil(({ type, streamId, flags }) => {
+    frames.push([type, streamId]);
+    return type === frameType.ping && flags === frameFlag.ack;
+  });
+  // One update sets the connection window, and none follows for unread bytes.
+  expect(frames.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
+  connection.send(dataFrame(1, Buffer.from("x")));
+  expect(await connection.readEnd(1)).toStrictEqual({
+    kind: "reset",
+    httpStatus: 0,
+    errorCode: ErrorCode.flowControlError,
   });
 });
 
 describe("a response that the client does not read", () => {
   test("is sent only up to the flow-control window", async () => {
     let sentBytes = 0;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
         stream.sendHeaders([statusBlock(200)], false);
         sentBytes = sendUntilHeld(stream, Buffer.alloc(1000)) * 1000 - stream.queuedBytes;
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await expect.poll(() => sentBytes).toBe(65_535);
   });
 
   test("is sent only up to the socket's buffer", async () => {
     let pieces = 0;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
         stream.sendHeaders([statusBlock(200)], false);
         pieces = sendUntilHeld(stream, Buffer.alloc(10_000));
       },
     });
-    using connection = await openFrames(engine.address);
     connection.socket.pause();
     connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535), begun(1));
     await expect.poll(() => pieces).toBeGreaterThan(0);
@@ -279,8 +271,7 @@ describe("a response that the client does not read", () => {
   });
 
   test("causes REFUSED_STREAM for further requests until the client reads", async () => {
-    await using engine = await startEngine({ limits: { queuedBytes: 100_000 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { queuedBytes: 100_000 } });
     connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
     await connection.readUntil(({ type }) => type === frameType.headers);
     connection.send(begun(3));
@@ -293,14 +284,13 @@ describe("a response that the client does not read", () => {
 
   test("notifies the server when the response can continue", async () => {
     let writable = 0;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream, { onWritable: () => (writable += 1) });
         stream.sendHeaders([statusBlock(200)], false);
         stream.sendData(Buffer.alloc(100));
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 60), begun(1));
     await connection.readUntil(({ type }) => type === frameType.data);
     await nextTurn();

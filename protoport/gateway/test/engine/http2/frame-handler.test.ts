@@ -3,7 +3,7 @@ import { ErrorCode } from "../../../src/http/exchange/index.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame,
   type StreamEnd } from "../../../../testing/src/http/index.ts";
-import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { openEngine, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getBlock, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame,
   uint32, whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
@@ -158,8 +158,7 @@ const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWind
 
 describe("an HTTP/2 connection", () => {
   test.each(streamCases)("that receives $name stays open", async ({ sent, want }) => {
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: echoUnlessHeld, limits });
     connection.send(...sent);
     const streamId = sent.some((one) => (one.streamId & 0x7fff_ffff) === 1) ? 1 : 11;
     expect(await connection.readEnd(streamId)).toStrictEqual(want);

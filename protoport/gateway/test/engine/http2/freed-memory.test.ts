@@ -2,10 +2,8 @@ import { expect, test } from "vitest";
 import { markSingleUse } from "../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-// oxfmt-ignore
-import { dataFrame, type FrameConnection, frameFlag, frameType, openFrames
-} from "../../../../testing/src/http/index.ts";
-import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
+import { dataFrame, type FrameConnection, frameFlag, frameType } from "../../../../testing/src/http/index.ts";
+import { answer, openEngine, receiving, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import { answered, begun, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
@@ -25,15 +23,13 @@ test("a chunk is freed unless a receiver keeps one of its pieces", async () => {
       onEnd: () => answer(stream),
     });
   };
-  await using engine = await startEngine({ serve });
-  using connection = await openFrames(engine.address);
+  await using connection = await openEngine({ serve });
   connection.send(begun(1), begun(3), ...Array.from({ length: 20 }, () => frameOf(3)));
   // Sent concurrently, so that chunks contain pieces from both.
   for (let i = 0; i < 20; i++) connection.send(frameOf(3), frameOf(1));
   connection.send(dataFrame(1, Buffer.of(1), frameFlag.endStream), dataFrame(3, Buffer.of(3), frameFlag.endStream));
   expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
-  expect(Buffer.concat(kept).equals(Buffer.alloc(20 * 16_384 + 1, 1))).toBe(true);
-  expect([...used].some(isFreed)).toBe(true);
+  expect([Buffer.concat(kept).equals(Buffer.alloc(20 * 16_384 + 1, 1)), [...used].some(isFreed)]).toEqual([true, true]);
 });
 
 test("a chunk is not freed if its receiver throws", async () => {
@@ -47,8 +43,7 @@ test("a chunk is not freed if its receiver throws", async () => {
       },
     });
   };
-  await using engine = await startEngine({ serve, onFault: (error) => faults.push(error) });
-  using connection = await openFrames(engine.address);
+  await using connection = await openEngine({ serve, onFault: (error) => faults.push(error) });
   connection.send(begun(1), ...Array.from({ length: 4 }, () => frameOf(1)));
   await connection.readEnd(1);
   expect(faults).toHaveLength(1);
@@ -64,13 +59,12 @@ test.each([
   { name: "not marked for single use is kept", mark: (body: Uint8Array) => body, want: bodyBytes },
 ])("a response body $name", async ({ mark, want }) => {
   const body = mark(Buffer.alloc(bodyBytes, "x"));
-  await using engine = await startEngine({
+  await using connection = await openEngine({
     serve: (stream) => {
       stream.sendHeaders([statusBlock(200)], false);
       stream.end(body, encodeBlock(["a", "b"]));
     },
   });
-  using connection = await openFrames(engine.address);
   connection.send(begun(1));
   const read: Buffer[] = [];
   for (const [i, bytes] of windows.entries()) {

@@ -10,7 +10,7 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
 // oxfmt-ignore
-import { answer, receiving, serveConnection, startEngine, statusBlock
+import { answer, openEngine, receiving, serveConnection, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
@@ -72,12 +72,11 @@ function sendEndlessly(stream: Http2Stream): void {
 describe("a draining connection", () => {
   test("sends two GOAWAY frames, completes its streams, then closes", async () => {
     const { streams, serve } = keeper();
-    await using engine = await startEngine({ serve });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve });
     connection.send(begun(1));
     await expect.poll(() => streams.length).toBe(1);
     // A second drain has no effect.
-    for (const one of [...engine.connections, ...engine.connections]) one.drain();
+    for (const one of [...connection.engine.connections, ...connection.engine.connections]) one.drain();
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
     const ping = await nextOf(connection, frameType.ping);
 
@@ -90,17 +89,15 @@ describe("a draining connection", () => {
     await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
     expect(streams.map(({ id }) => id)).toStrictEqual([1, 3]);
     for (const stream of streams) answer(stream);
-    const ends = [await connection.readEnd(1), await connection.readEnd(3)];
-    expect(ends).toStrictEqual([answered, answered]);
+    expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
     expect(await connection.readFrame()).toBeUndefined();
   });
 
   test("closes immediately if it has no open streams", async () => {
-    await using engine = await startEngine();
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine();
     connection.send(whole(1));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
-    for (const one of engine.connections) one.drain();
+    for (const one of connection.engine.connections) one.drain();
     const ping = await nextOf(connection, frameType.ping);
     connection.send(frame(frameType.ping, ack, 0, ping?.payload));
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
@@ -110,11 +107,10 @@ describe("a draining connection", () => {
   test("closes if the client does not acknowledge the PING", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    await using engine = await startEngine();
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine();
     connection.send(whole(1));
     await connection.readEnd(1);
-    for (const one of engine.connections) one.drain();
+    for (const one of connection.engine.connections) one.drain();
     await nextOf(connection, frameType.ping);
     vi.advanceTimersByTime(2000);
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
@@ -154,19 +150,18 @@ describe("an HTTP/2 client", () => {
     { name: "closes", end: (connection: FrameConnection) => connection.socket.destroy() },
   ])("cancels its open calls when it $name the connection", async ({ end }) => {
     const codes: number[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
         stream.sendHeaders([], false);
         stream.sendData(Buffer.alloc(200_000));
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1, hold), begun(3, hold));
     await connection.readUntil(({ type }) => type === frameType.data);
     end(connection);
     await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel, ErrorCode.cancel]);
-    await expect.poll(() => engine.connections.size).toBe(0);
+    await expect.poll(() => connection.engine.connections.size).toBe(0);
   });
 
   test.each([
@@ -218,8 +213,7 @@ describe("an HTTP/2 client", () => {
     const clock = useFakeClock();
     const { streams, serve } = keeper();
     // Three streams take longer than the idle timeout, and almost no time passes between two streams.
-    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { idleTimeoutMs: 600 }, serve });
     for (const streamId of [1, 3, 5]) {
       connection.send(whole(streamId));
       await expect.poll(() => streams.at(-1)?.id).toBe(streamId);
@@ -233,26 +227,24 @@ describe("an HTTP/2 client", () => {
     const clock = useFakeClock();
     const codes: number[] = [];
     const begins = Promise.withResolvers<void>();
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       limits: { idleTimeoutMs: 500, stallTimeoutMs: 500 },
       serve: (stream) => {
         stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
         begins.resolve();
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await within(begins.promise, "the stream");
     const end = connection.readUntil(() => false);
     expect((await clock.passUntil(end, "the end of the connection"))?.type).toBeUndefined();
     await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel]);
-    expect(engine.connections.size).toBe(0);
+    expect(connection.engine.connections.size).toBe(0);
   });
 
   test("stays connected while it acknowledges PINGs", async () => {
     const clock = useFakeClock();
-    await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: hour } });
-    using patient = await openFrames(engine.address);
+    await using patient = await openEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: hour } });
     patient.send(begun(1));
     for (let pings = 0; pings < 2; pings++) {
       const ping = await clock.passUntil(nextOf(patient, frameType.ping), "PING");
@@ -265,14 +257,13 @@ describe("an HTTP/2 client", () => {
   test("stays connected if a busy server reads its PING acknowledgement late", async () => {
     const clock = useFakeClock();
     const begins = Promise.withResolvers<void>();
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       limits: { idleTimeoutMs: 1000, stallTimeoutMs: 1000 },
       serve: (stream) => {
         stream.receiver = receiving(stream, { onEnd: () => answer(stream) });
         begins.resolve();
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await within(begins.promise, "the stream");
     await clock.pass(1000);
@@ -286,13 +277,12 @@ describe("an HTTP/2 client", () => {
   });
 
   test("gets a reset if it does not complete an awaited body in time", async () => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       limits: { requestTimeoutMs: 60 },
       serve: (stream) => {
         stream.receiver = receiving(stream, { isAwaited: stream.id === 3, onEnd: () => answer(stream) });
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(3));
     expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
     // A message stream has no request timeout.
@@ -316,8 +306,7 @@ describe("an HTTP/2 client", () => {
   ])("has a linger timer until $name if its body is incomplete", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
-    await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
     connection.send(begun(1));
     await nextOf(connection, last);
     if (last === frameType.headers) connection.socket.destroy();
@@ -330,8 +319,7 @@ describe("an HTTP/2 client", () => {
   });
 
   test("gets a reset if it reads nothing for the blocked timeout", async () => {
-    await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     connection.send(
       begun(1),
       dataFrame(1, Buffer.alloc(16_000)),
@@ -347,16 +335,15 @@ describe("an HTTP/2 client", () => {
   ])("is disconnected if it sends $name without reading", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       budget,
       limits: { ...limits, blockedTimeoutMs: 100 },
       serve: (stream) => stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true),
     });
-    using connection = await openFrames(engine.address);
     connection.socket.pause();
     const closed = new Promise((resolve) => connection.socket.once("close", resolve));
     connection.socket.on("error", () => {});
-    for (let streamId = 1; engine.connections.size > 0; await nextTurn()) {
+    for (let streamId = 1; connection.engine.connections.size > 0; await nextTurn()) {
       heldBytes = Math.max(heldBytes, budget.bytes);
       // In addition to the bytes that the kernel buffers.
       if (connection.socket.writableLength > 1_000_000) continue;

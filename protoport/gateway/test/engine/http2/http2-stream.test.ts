@@ -3,7 +3,7 @@ import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
-import { answer, echo, type ReceiverParts, receiving, startEngine, statusBlock
+import { answer, echo, openEngine, type ReceiverParts, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
@@ -20,8 +20,7 @@ const limits = { concurrentStreams: 5 };
 
 describe("the engine", () => {
   test("refuses a stream above the limit with REFUSED_STREAM (§5.1.2, §8.7)", async () => {
-    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: echoUnlessHeld, limits });
     connection.send(...[1, 3, 5, 7, 9].map((id) => begun(id)), whole(11));
     expect(await connection.readEnd(11)).toStrictEqual(resetWith(refusedStream));
     connection.send(dataFrame(1, text("x"), endStream));
@@ -31,8 +30,7 @@ describe("the engine", () => {
   });
 
   test("ignores frames that a client sent before it received a reset (§5.1)", async () => {
-    await using engine = await startEngine({ serve: echoUnlessHeld });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: echoUnlessHeld });
     const late = [
       dataFrame(1, text("abc")),
       headersFrame(1, [["a", "b"]], endStream),
@@ -48,19 +46,17 @@ describe("the engine", () => {
     await using engine = await startEngine({ serve: echoUnlessHeld });
     using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
-    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
-    expect(last?.payload.readUInt32BE(0)).toBe(7);
+    expect((await connection.readUntil(({ type }) => type === frameType.goAway))?.payload.readUInt32BE(0)).toBe(7);
   });
 
   test("ignores requests that follow a connection error in the same chunk", async () => {
     const served: number[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         served.push(stream.id);
         echo(stream);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(whole(1), frame(frameType.ping, 0, 1, Buffer.alloc(8)), whole(3));
     expect(await connection.readUntil(() => false)).toBeUndefined();
     expect(served).toStrictEqual([1]);
@@ -68,14 +64,13 @@ describe("the engine", () => {
 
   test("ignores requests that follow a flood in the same chunk", async () => {
     const served: number[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       budget: new BacklogBudget(500),
       serve: (stream) => {
         served.push(stream.id);
         answer(stream, Buffer.alloc(1000));
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3));
     const last = await connection.readUntil(({ type }) => type === frameType.goAway);
     expect(last?.payload).toStrictEqual(uint32(1, ErrorCode.enhanceYourCalm));
@@ -90,11 +85,10 @@ describe("the engine", () => {
     { bytes: 32_768, frames: [16_384, 16_384] },
     { bytes: 32_769, frames: [16_384, 16_384, 1] },
   ])("sends a field block with $bytes octets in minimal frames (§4.3)", async ({ bytes, frames }) => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       // A table size update of one octet precedes the first block.
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
     });
-    using connection = await openFrames(engine.address);
     connection.send(whole(1), pingFrame);
     const sent: Frame[] = [];
     await connection.readUntil((one) => {
@@ -118,7 +112,7 @@ describe("the engine", () => {
     { name: "64 KiB if it announces less", announced: 1_000, bytes: 65_536, want: answered },
   ])("sends a header section of $name only if clients accept it", async (row) => {
     const { announced, bytes, want } = row;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       onFault: () => undefined,
       serve: (stream, { fields }) => {
         stream.receiver = receiving(stream);
@@ -126,20 +120,18 @@ describe("the engine", () => {
         stream.respond(fields.includes("hold") ? [section] : [statusBlock(200)], undefined, undefined);
       },
     });
-    using connection = await openFrames(engine.address);
     if (announced !== undefined) connection.send(settingFrame(6, announced));
     connection.send(headersFrame(1, [...getHeader, hold], endStream), whole(3));
     expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([want, answered]);
   });
 
   test("ends a response with an empty DATA frame after its header was sent (§8.1)", async () => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.sendHeaders([statusBlock(200)], false);
         stream.end(undefined, undefined);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(whole(1));
     await connection.readUntil(({ streamId }) => streamId === 1);
     const last = await connection.readUntil(({ streamId }) => streamId === 1);
@@ -148,7 +140,7 @@ describe("the engine", () => {
 
   test("does not pass empty DATA frames to the receiver", async () => {
     const pieces: string[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream, {
           onData: (piece) => void pieces.push(Buffer.from(piece).toString()),
@@ -156,7 +148,6 @@ describe("the engine", () => {
         });
       },
     });
-    using connection = await openFrames(engine.address);
     const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
     connection.send(
       begun(1),
@@ -170,7 +161,7 @@ describe("the engine", () => {
   });
 
   test("sets END_STREAM on the last queued DATA frame", async () => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
         stream.sendHeaders([statusBlock(200)], false);
@@ -178,7 +169,6 @@ describe("the engine", () => {
         stream.end(undefined, undefined);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 2), whole(1), pingFrame);
     const pieces: string[] = [];
     const take = ({ type, flags, payload }: Frame): boolean => {
@@ -193,15 +183,14 @@ describe("the engine", () => {
 
   test("can reset the last stream while its connection drains (§6.8)", async () => {
     const streams: Http2Stream[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
         streams.push(stream);
       },
     });
-    using connection = await openFrames(engine.address);
     await connection.settle(begun(1));
-    for (const one of engine.connections) one.drain();
+    for (const one of connection.engine.connections) one.drain();
     const ping = await connection.readUntil(({ type }) => type === frameType.ping);
     connection.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
     await connection.readUntil(({ type }) => type === frameType.goAway);
@@ -221,7 +210,7 @@ describe("the engine", () => {
       want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
     },
   ])("sends nothing after $name on the same stream", async ({ end, want }) => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         end(stream);
         stream.sendHeaders([statusBlock(200)], false);
@@ -231,7 +220,6 @@ describe("the engine", () => {
         if (stream.closed) stream.reset(ErrorCode.noError);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1), pingFrame);
     const sent: Frame[] = [];
     await connection.readUntil((one) => {
@@ -243,7 +231,7 @@ describe("the engine", () => {
 
   test("restores the flow-control window of an unread body when it responds", async () => {
     let heldBytes = 0;
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream, {
           onData: (piece) => {
@@ -254,7 +242,6 @@ describe("the engine", () => {
       },
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
     });
-    using connection = await openFrames(engine.address);
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(begun(1), ...body, pingFrame);
     const granted: Buffer[] = [];
@@ -266,11 +253,10 @@ describe("the engine", () => {
   });
 
   test("restores the flow-control window of a body while the response is queued", async () => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
     });
-    using connection = await openFrames(engine.address);
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);
     const granted: Buffer[] = [];
@@ -284,8 +270,7 @@ describe("the engine", () => {
   });
 
   test("resets a stream that receives over 256 KiB after the response (§8.1)", async () => {
-    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
     connection.send(begun(1), ...body, pingFrame);
     const resets: Buffer[] = [];
@@ -297,21 +282,19 @@ describe("the engine", () => {
   });
 
   test("does not count resets after the response as rapid resets", async () => {
-    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
-    using connection = await openFrames(engine.address);
+    await using connection = await openEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
     connection.send(...Array.from({ length: 20 }, (_, i) => [begun(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat());
     connection.send(whole(41));
     expect(await connection.readEnd(41)).toStrictEqual(answered);
   });
 
   test("sends the response before the reset of an incomplete request (§8.1)", async () => {
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       serve: (stream) => {
         answer(stream);
         stream.reset(ErrorCode.noError);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1));
     const frames = [await connection.readUntil(({ streamId }) => streamId === 1), await connection.readFrame()];
     expect(frames.map((one) => one?.type)).toStrictEqual([frameType.headers, frameType.resetStream]);
@@ -327,7 +310,7 @@ describe("the engine", () => {
     ["onWritable()", { onWritable: thrower }, (stream) => stream.sendData(Buffer.alloc(65_536))],
   ])("resets only the affected stream when %s throws", async (_name, throwing, begin) => {
     const faults: unknown[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       onFault: (error) => faults.push(error),
       serve: (stream) => {
         if (stream.id !== 1) return echo(stream);
@@ -335,7 +318,6 @@ describe("the engine", () => {
         begin?.(stream);
       },
     });
-    using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(3), windowUpdateFrame(1, 1), windowUpdateFrame(0, 100));
     connection.send(dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
@@ -346,14 +328,13 @@ describe("the engine", () => {
   test("closes the connection with INTERNAL_ERROR if onFault throws (§5.4.1)", async () => {
     const faults: unknown[] = [];
     const errors: unknown[] = [];
-    await using engine = await startEngine({
+    await using connection = await openEngine({
       onFault: (error) => {
         if (faults.push(error) === 1) throw new Error("a fault beyond the stream");
       },
       onError: (scope) => errors.push(scope),
       serve: thrower,
     });
-    using connection = await openFrames(engine.address);
     connection.send(whole(1));
     expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
     expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);

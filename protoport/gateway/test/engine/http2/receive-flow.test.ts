@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import { pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { openEngine, pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
@@ -22,14 +22,13 @@ async function givenBack(connection: FrameConnection): Promise<Record<number, nu
 
 test("bytes of a closed stream are credited once, even if consumed later", async () => {
   const streams: Http2Stream[] = [];
-  await using engine = await startEngine({
+  await using connection = await openEngine({
     limits,
     serve: (stream) => {
       streams.push(stream);
       stream.receiver = receiving(stream, { onData: () => {} });
     },
   });
-  using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[1, 1, 1, 1].map((id) => dataFrame(id, chunk)), resetFrame(1, 8));
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000 });
   for (const stream of streams) stream.consumed(40_000);
@@ -37,8 +36,7 @@ test("bytes of a closed stream are credited once, even if consumed later", async
 });
 
 test("bytes that a stream consumed before it closed are not credited again", async () => {
-  await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
-  using connection = await openFrames(engine.address);
+  await using connection = await openEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   connection.send(begun(1), ...[1, 1, 1, 1].map((id) => dataFrame(id, chunk)));
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000, 1: 40_000 });
   connection.send(resetFrame(1, 8));
@@ -62,8 +60,7 @@ test("an open stream is credited when half its window is consumed", async () => 
 });
 
 test("padding is credited", async () => {
-  await using engine = await startEngine({ limits, serve: pipe });
-  using connection = await openFrames(engine.address);
+  await using connection = await openEngine({ limits, serve: pipe });
   const padding = frame(frameType.data, frameFlag.padded, 1, Buffer.concat([Buffer.from([254]), Buffer.alloc(255)]));
   connection.send(begun(1), ...Array.from({ length: 150 }, () => padding));
   const given = await givenBack(connection);

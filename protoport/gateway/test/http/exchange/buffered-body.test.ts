@@ -108,8 +108,7 @@ describe("BufferedBody", () => {
           }
         }
         blocks.push(held.takeAll());
-        expect(held.byteLength).toBe(0);
-        expect(Buffer.concat(blocks).equals(Buffer.concat(expected))).toBe(true);
+        expect([held.byteLength, Buffer.concat(blocks).equals(Buffer.concat(expected))]).toEqual([0, true]);
       }),
       { numRuns: 50 },
     );

@@ -4,21 +4,19 @@ import { describe, expect, test } from "vitest";
 import { CollectedBytes, copyIfPooled } from "../../../src/http/exchange/bytes.ts";
 import { freeChunk } from "../../../src/http/exchange/index.ts";
 
-describe("copyIfPooled()", () => {
-  test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a %i-byte slice from the pool", (length) => {
-    const bytes = Buffer.allocUnsafe(length).fill("x");
-    const own = copyIfPooled(bytes);
-    expect(Buffer.from(own)).toEqual(bytes);
-    expect([bytes.buffer.byteLength > length, own.buffer.byteLength]).toEqual([true, length]);
-  });
+test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copyIfPooled() copies a %i-byte slice from the pool", (length) => {
+  const bytes = Buffer.allocUnsafe(length).fill("x");
+  const own = copyIfPooled(bytes);
+  expect(Buffer.from(own)).toEqual(bytes);
+  expect([bytes.buffer.byteLength > length, own.buffer.byteLength]).toEqual([true, length]);
+});
 
-  test.each([
-    ["bytes that fill their buffer", new Uint8Array(10)],
-    ["bytes that are half of their buffer", new Uint8Array(20).subarray(10)],
-    ["bytes longer than any slice of the pool", new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5)],
-  ])("returns %s without a copy", (_what, bytes) => {
-    expect(copyIfPooled(bytes)).toBe(bytes);
-  });
+test.each([
+  ["bytes that fill their buffer", new Uint8Array(10)],
+  ["bytes that are half of their buffer", new Uint8Array(20).subarray(10)],
+  ["bytes longer than any slice of the pool", new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5)],
+])("copyIfPooled() returns %s without a copy", (_what, bytes) => {
+  expect(copyIfPooled(bytes)).toBe(bytes);
 });
 
 describe("CollectedBytes", () => {

@@ -1,28 +1,26 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { freeChunk, isSingleUse, markSingleUse } from "../../../src/http/exchange/index.ts";
 import { triggerEarlyScavenge } from "../../../src/http/exchange/free-memory.ts";
 
 const KiB = 1024;
 
-describe("freeChunk", () => {
-  test("frees a chunk of 16 KiB with all its views", () => {
-    const chunk = Buffer.alloc(16 * KiB, 1);
-    const view = chunk.subarray(1);
-    freeChunk(chunk);
-    expect([chunk.byteLength, view.byteLength]).toStrictEqual([0, 0]);
-  });
+test("freeChunk frees a chunk of 16 KiB with all its views", () => {
+  const chunk = Buffer.alloc(16 * KiB, 1);
+  const view = chunk.subarray(1);
+  freeChunk(chunk);
+  expect([chunk.byteLength, view.byteLength]).toStrictEqual([0, 0]);
+});
 
-  test.each([
-    { name: "a chunk from Node's buffer pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
-    { name: "a chunk at the end of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
-    { name: "a chunk at the start of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
-    { name: "a chunk in shared memory", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
-  ])("leaves $name unchanged", ({ chunk }) => {
-    const bytes = chunk();
-    const before = Uint8Array.from(bytes);
-    freeChunk(bytes);
-    expect(Buffer.compare(bytes, before)).toBe(0);
-  });
+test.each([
+  { name: "a chunk from Node's buffer pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
+  { name: "a chunk at the end of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
+  { name: "a chunk at the start of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
+  { name: "a chunk in shared memory", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
+])("freeChunk leaves $name unchanged", ({ chunk }) => {
+  const bytes = chunk();
+  const before = Uint8Array.from(bytes);
+  freeChunk(bytes);
+  expect(Buffer.compare(bytes, before)).toBe(0);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { within } from "../../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { openGreenhouse, startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { openFrames, resetFrame, sendUnaryCall } from "../../../../testing/src/http/index.ts";
 import { windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
@@ -60,12 +60,11 @@ test("a stream error for an invalid frame is reported as a client error", async 
     started.resolve();
     return never;
   };
-  await using greenhouse = await startGreenhouse({ waterBed });
-  using connection = await openFrames(greenhouse.address);
+  await using connection = await openGreenhouse(openFrames, { waterBed });
   sendUnaryCall(connection, 1, waterBedProcedure);
   await within(started.promise, "the handler");
   // An increment of 0 is a PROTOCOL_ERROR (RFC 9113 §6.9).
   connection.send(windowUpdateFrame(1, 0));
   const error = { code: Code.InvalidArgument, rawMessage: "HTTP/2 error caused by the client: PROTOCOL_ERROR" };
-  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error });
+  expect(await connection.greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error });
 });

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { createCertificate, type Field, fieldValue, openHttp1, openHttp2, readHttp2Response, startGreenhouse,
-  type TestGreenhouse, within } from "../../../../testing/src/index.ts";
+import { createCertificate, type Field, fieldValue, openGreenhouse, openHttp1, openHttp2, readHttp2Response,
+  startGreenhouse, type TestGreenhouse, within } from "../../../../testing/src/index.ts";
 import { serveWithHandler } from "../../../../testing/src/gateway/serve-with-handler.ts";
 import { createGateway } from "../../../src/index.ts";
 
@@ -23,8 +23,7 @@ function countContinues(stream: ClientHttp2Stream): () => number {
 
 describe("Expect: 100-continue on node:http2", () => {
   test("gets 100 once before a body is read", async () => {
-    await using greenhouse = await startGreenhouse({ waterBed: ({ note }) => ({ note }) }, {}, mounted);
-    using connection = await openHttp2(greenhouse.address);
+    await using connection = await openGreenhouse(openHttp2, { waterBed: ({ note }) => ({ note }) }, {}, mounted);
     const stream = connection.open({ ...call, header: [json, ["expect", "100-continue"]] });
     const continues = countContinues(stream);
     await within(once(stream, "continue"), "100 (Continue)");
@@ -34,8 +33,7 @@ describe("Expect: 100-continue on node:http2", () => {
   });
 
   test("gets no 100 if the body is not read", async () => {
-    await using greenhouse = await startGreenhouse({}, {}, mounted);
-    using connection = await openHttp2(greenhouse.address);
+    await using connection = await openGreenhouse(openHttp2, {}, {}, mounted);
     const stream = connection.open({ ...call, path: "/nothing", header: [json, ["expect", "100-continue"]] });
     const continues = countContinues(stream);
     const responded = readHttp2Response(stream);

@@ -100,8 +100,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     expect(JSON.parse(String(response.body))).toEqual({ bed: "2", note: "!" });
     expect(fieldValue(response.header, "connection")).toBe("close");
     connection.write(water(4));
-    expect(await connection.atEnd()).toBe(true);
-    expect(beds.watered).toEqual(["2!"]);
+    expect([await connection.atEnd(), beds.watered]).toEqual([true, ["2!"]]);
   });
 
   test("does not let the next request's body be parsed as a request", async () => {
@@ -112,8 +111,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     await deliver(connection, `GET /beds HTTP/1.1\r\nhost: x\r\n${upgrade.join("\r\n")}\r\n\r\n${head}`);
     connection.write(inBody);
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
-    expect(await connection.atEnd()).toBe(true);
-    expect(beds.watered).toEqual([]);
+    expect([await connection.atEnd(), beds.watered]).toEqual([true, []]);
   });
 
   test("is the last request even if its response is slow", async () => {
@@ -126,8 +124,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     beds.release();
     const response = await connection.readResponse();
     expect(fieldValue(response.header, "connection")).toBe("close");
-    expect(JSON.parse(String(response.body))).toEqual({ bed: "1" });
-    expect(await connection.atEnd()).toBe(true);
+    expect([JSON.parse(String(response.body)), await connection.atEnd()]).toEqual([{ bed: "1" }, true]);
     expect(beds.watered).toEqual(["1"]);
   });
 
@@ -141,8 +138,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     await deliver(connection, water(4));
     beds.release();
     expect(JSON.parse(String((await connection.readResponse()).body))).toEqual({ bed: "1", note: "!" });
-    expect(await connection.atEnd()).toBe(true);
-    expect(beds.watered).toEqual(["1!"]);
+    expect([await connection.atEnd(), beds.watered]).toEqual([true, ["1!"]]);
   });
 
   test("gets its response after earlier requests", async () => {
@@ -155,8 +151,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     expect(fieldValue(first.header, "connection")).not.toBe("close");
     expect(JSON.parse(String(first.body))).toMatchObject({ bed: "1" });
     expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed: "2" });
-    expect(await connection.atEnd()).toBe(true);
-    expect(beds.watered.toSorted()).toEqual(["1", "2"]);
+    expect([await connection.atEnd(), beds.watered.toSorted()]).toEqual([true, ["1", "2"]]);
   });
 });
 
@@ -226,8 +221,7 @@ describe("an application around a mounted gateway", () => {
       using connection = await openHttp1(beds.address);
       connection.write(handshake + water(3));
       const response = await connection.readResponse();
-      expect(fieldValue(response.header, "connection")).toBe("close");
-      expect(String(response.body)).toBe("app");
+      expect([fieldValue(response.header, "connection"), String(response.body)]).toEqual(["close", "app"]);
       connection.write(water(4));
       expect(await connection.atEnd()).toBe(true);
       expect({ seen, watered: beds.watered }).toEqual({ seen: ["/socket"], watered: [] });

@@ -21,10 +21,9 @@ function chainOf(length: number): string {
 
 const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
 
-describe("clientOf() with Forwarded", () => {
-  test.each<[name: string, field: string, want: object]>(
-    // oxfmt-ignore
-    [
+test.each<[name: string, field: string, want: object]>(
+  // oxfmt-ignore
+  [
       ["an empty field", "", peer],
       ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
       ["a parameter in capitals", "For=203.0.113.7", { address: "203.0.113.7", port: 0 }],
@@ -84,31 +83,29 @@ describe("clientOf() with Forwarded", () => {
       ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
       ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
     ],
-  )("given %s, returns the expected client", (_, field, want) => {
-    expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
-  });
+)("clientOf() with Forwarded given %s, returns the expected client", (_, field, want) => {
+  expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
+});
 
-  test.each([
-    ["commas", ","],
-    ["quotation marks", '"'],
-    ["backslashes", "\\"],
-    ["escaped quotation marks", '\\"'],
-    ["semicolons", ";"],
-    ["unclosed quoted strings", 'a="'],
-  ])("skips 16 KiB of %s before the proxy's entry", (_name, text) => {
-    const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
-    expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
-    expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
-      address: "203.0.113.7",
-      port: 0,
-    });
+test.each([
+  ["commas", ","],
+  ["quotation marks", '"'],
+  ["backslashes", "\\"],
+  ["escaped quotation marks", '\\"'],
+  ["semicolons", ";"],
+  ["unclosed quoted strings", 'a="'],
+])("clientOf() with Forwarded skips 16 KiB of %s before the proxy's entry", (_name, text) => {
+  const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
+  expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
+  expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
+    address: "203.0.113.7",
+    port: 0,
   });
 });
 
-describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
-  test.each<[name: string, header: Record<string, string>, want: object]>(
-    // oxfmt-ignore
-    [
+test.each<[name: string, header: Record<string, string>, want: object]>(
+  // oxfmt-ignore
+  [
       ["no fields", {}, peer],
       ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
       ["an address with a port", { "x-forwarded-for": "203.0.113.7:47" }, { address: "203.0.113.7", port: 47 }],
@@ -141,9 +138,8 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
         { ...peer, scheme: "https", host: "orders.example" }],
       ["an ignored Forwarded field", { forwarded: "for=203.0.113.7" }, peer],
     ],
-  )("given %s, returns the expected client", (_, header, want) => {
-    expect(clientOf("x-forwarded", header)).toEqual(want);
-  });
+)("clientOf() with X-Forwarded-For, -Proto and -Host given %s, returns the expected client", (_, header, want) => {
+  expect(clientOf("x-forwarded", header)).toEqual(want);
 });
 
 function listOf(count: number, itemOf: (at: number) => string): string {

@@ -174,13 +174,11 @@ test("labels come from a visibility rule's restriction, not from its selector", 
   const data = new BinaryWriter().bytes(rule.finish()).finish();
   const options = create(MethodOptionsSchema);
   options.$unknown = [{ no: 72295727, wireType: WireType.LengthDelimited, data }];
-  const method = create(MethodDescriptorProtoSchema, { options });
-  expect(visibilityLabelsOf(method)).toEqual(["INTERNAL", "PREVIEW"]);
+  expect(visibilityLabelsOf(create(MethodDescriptorProtoSchema, { options }))).toEqual(["INTERNAL", "PREVIEW"]);
 });
 
 test("the first value of an enum cannot be hidden", () => {
-  const set = definition();
-  const file: DescFile["proto"] | undefined = readDescriptorSet(set).services[0]?.file.proto;
+  const file: DescFile["proto"] | undefined = readDescriptorSet(definition()).services[0]?.file.proto;
   if (file === undefined) throw new TypeError("the set has no service");
   const [kind] = file.enumType;
   const [none] = kind?.value ?? [];
@@ -328,7 +326,6 @@ describe("an HTTP rule", () => {
     const [visible] = readDescriptorSet(toBinary(FileDescriptorSetSchema, set), { allow: [] }).services;
     const found = visible?.methods[0]?.proto.options ?? create(MethodOptionsSchema);
     const { additionalBindings: others, ...first } = getExtension(found, http);
-    expect([first, ...others].map(({ pattern }) => pattern.value)).toEqual(want);
-    expect(found.deprecated).toBe(true);
+    expect([[first, ...others].map(({ pattern }) => pattern.value), found.deprecated]).toEqual([want, true]);
   });
 });

@@ -3,7 +3,7 @@ import { WireType } from "@bufbuild/protobuf/wire";
 // oxfmt-ignore
 import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema,
   FileDescriptorSetSchema, FileOptionsSchema } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { type FieldInit, type FileInit } from "../../../../testing/src/gateway/file-init.ts";
 
@@ -109,10 +109,9 @@ function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
   return { name: "a.proto", messageType: [message] };
 }
 
-describe("readDescriptorSet()", () => {
-  test.each<[name: string, files: readonly FileInit[], says: string]>(
-    // oxfmt-ignore
-    [
+test.each<[name: string, files: readonly FileInit[], says: string]>(
+  // oxfmt-ignore
+  [
       ["a package name with a shell command", [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
         '"a;touch${IFS}x;b" is not a protobuf identifier'],
       ["a package name with two dots in a row", [{ name: "a.proto", package: "a..b" }],
@@ -176,26 +175,25 @@ describe("readDescriptorSet()", () => {
           },
         ], "E has more than 10000 values"],
     ],
-  )("%s is refused", (_name, files, says) => {
-    expect(() => read(...files)).toThrow(says);
-  });
+)("readDescriptorSet() %s is refused", (_name, files, says) => {
+  expect(() => read(...files)).toThrow(says);
+});
 
-  test.each([3_000, 100_000])("refuses messages that are nested %d levels deep", (levels) => {
-    const pieces: Buffer[] = [];
-    let length = 0;
-    const wrap = (tag: number): void => {
-      const head = Buffer.from([tag, ...varint(length)]);
-      pieces.push(head);
-      length += head.length;
-    };
-    for (let level = 0; level < levels; level += 1) wrap(0x1a);
-    wrap(0x22);
-    wrap(0x0a);
-    expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
-      // Older protobuf-es releases stop reading when the stack is full, so the file has no name.
-      /^(?:messages must not be nested|a file has no name)/,
-    );
-  });
+test.each([3_000, 100_000])("readDescriptorSet() refuses messages that are nested %d levels deep", (levels) => {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  const wrap = (tag: number): void => {
+    const head = Buffer.from([tag, ...varint(length)]);
+    pieces.push(head);
+    length += head.length;
+  };
+  for (let level = 0; level < levels; level += 1) wrap(0x1a);
+  wrap(0x22);
+  wrap(0x0a);
+  expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
+    // Older protobuf-es releases stop reading when the stack is full, so the file has no name.
+    /^(?:messages must not be nested|a file has no name)/,
+  );
 });
 
 function varint(value: number): number[] {

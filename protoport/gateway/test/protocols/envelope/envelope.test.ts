@@ -77,8 +77,7 @@ describe("EnvelopeReader", () => {
     { name: "the largest possible length", input: [bytes(0, 255, 255, 255, 255)], code: Code.ResourceExhausted },
     { name: "reserved flags", input: [bytes(0b10, 0, 0, 0, 0)], code: Code.InvalidArgument },
   ])("refuses $name after a complete message", async ({ input: [first = bytes(), ...others], code }) => {
-    const complete = [0, 0, 0, 0, 1, 7];
-    const messages = readAll([bytes(...complete, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
+    const messages = readAll([bytes(0, 0, 0, 0, 1, 7, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
     expect(await messages.next()).toEqual({ done: false, value: Buffer.of(7) });
     await expect(messages.next()).rejects.toMatchObject({ code });
   });

@@ -58,20 +58,17 @@ describe("decodeGrpcWebText", () => {
   });
 });
 
-describe("a stream of gRPC-Web text", () => {
-  test("decodes to the same bytes wherever the text is split", async () => {
-    await fc.assert(
-      fc.asyncProperty(pieces, fc.array(fc.nat(60)), async (parts, cuts) => {
-        const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));
-        const decoded = await join(decodeTextPieces(from(cutAt(text, cuts))));
-        expect(decoded.equals(Buffer.concat(parts))).toBe(true);
-      }),
-    );
-  });
+test("a stream of gRPC-Web text decodes to the same bytes wherever the text is split", async () => {
+  await fc.assert(
+    fc.asyncProperty(pieces, fc.array(fc.nat(60)), async (parts, cuts) => {
+      const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));
+      expect((await join(decodeTextPieces(from(cutAt(text, cuts))))).equals(Buffer.concat(parts))).toBe(true);
+    }),
+  );
+});
 
-  test("is refused if it ends within a group of four characters", async () => {
-    await expect(join(decodeTextPieces(from([Buffer.from("cGxhb")])))).rejects.toEqual(refused);
-  });
+test("a stream of gRPC-Web text is refused if it ends within a group of four characters", async () => {
+  await expect(join(decodeTextPieces(from([Buffer.from("cGxhb")])))).rejects.toEqual(refused);
 });
 
 function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {

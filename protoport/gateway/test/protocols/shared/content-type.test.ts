@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { CommonHeaderFields, readHeaderField, runSteps } from "../../../src/http/exchange/index.ts";
 import { FetchExchange } from "../../../src/http/fetch-exchange.ts";
 import { createRpcs } from "../../../src/serve/create-rpcs.ts";
@@ -34,10 +34,9 @@ function responseTypeOf(target: CallTarget): string | null {
 
 const anyKind = ["stream", "unary"] as const;
 
-describe("an RPC's content type", () => {
-  test.each(
-    // oxfmt-ignore
-    [
+test.each(
+  // oxfmt-ignore
+  [
       { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
       ...jsonContentTypes.map((value) => ({ value, protocol: "connect", kinds: ["unary"], type: "application/json" })),
       { value: "application/proto; version=1", protocol: "connect", kinds: ["unary"], type: "application/proto" },
@@ -55,46 +54,43 @@ describe("an RPC's content type", () => {
       { value: "application/GRPC-web-text+json", protocol: "grpc-web", kinds: anyKind,
         type: "application/grpc-web-text+json" },
     ],
-  )("$value selects $protocol with $type responses", ({ value, protocol, kinds, type }) => {
-    const targets = find(value);
-    expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
-    expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
-    expect(new Set(targets.map(responseTypeOf))).toEqual(new Set([type]));
-  });
-
-  test.each([
-    "",
-    "text/plain",
-    ...notJsonContentTypes,
-    "application/proto; charset=utf-8",
-    "application/grpc; charset=utf-8",
-    "application/grpc+unheard-of",
-    "application/grpc+protobuf",
-    "application/grpc-websocket",
-    "constructor",
-    "__proto__",
-  ])("%j is not supported", (value) => {
-    expect(find(value)).toEqual([]);
-  });
+)("an RPC's content type $value selects $protocol with $type responses", ({ value, protocol, kinds, type }) => {
+  const targets = find(value);
+  expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
+  expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
+  expect(new Set(targets.map(responseTypeOf))).toEqual(new Set([type]));
 });
 
-describe("the protocol of an unmatched request", () => {
-  test.each([
-    ["grpc", "the content type application/grpc", "application/grpc", undefined],
-    ["grpc", "the content type application/grpc+unheard-of", "application/grpc+unheard-of", undefined],
-    ["grpc-web", "the content type Application/GRPC-Web+proto", "Application/GRPC-Web+proto", undefined],
-    ["connect", "the content type application/connect+unheard-of", "application/connect+unheard-of", undefined],
-    ["connect", "the content type application/json and Connect-Protocol-Version", "application/json", true],
-    ["rest", "the content type application/json alone", "application/json", undefined],
-    ["rest", "an empty content type", "", undefined],
-  ])("is %s for %s", (want, _name, contentType, hasConnectVersion = false) => {
-    const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
-    const head = {
-      httpMethod: "POST",
-      target: "/",
-      common: new CommonHeaderFields(fields),
-      get: (name: string) => readHeaderField(fields, name),
-    };
-    expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
-  });
+test.each([
+  "",
+  "text/plain",
+  ...notJsonContentTypes,
+  "application/proto; charset=utf-8",
+  "application/grpc; charset=utf-8",
+  "application/grpc+unheard-of",
+  "application/grpc+protobuf",
+  "application/grpc-websocket",
+  "constructor",
+  "__proto__",
+])("an RPC's content type %j is not supported", (value) => {
+  expect(find(value)).toEqual([]);
+});
+
+test.each([
+  ["grpc", "the content type application/grpc", "application/grpc", undefined],
+  ["grpc", "the content type application/grpc+unheard-of", "application/grpc+unheard-of", undefined],
+  ["grpc-web", "the content type Application/GRPC-Web+proto", "Application/GRPC-Web+proto", undefined],
+  ["connect", "the content type application/connect+unheard-of", "application/connect+unheard-of", undefined],
+  ["connect", "the content type application/json and Connect-Protocol-Version", "application/json", true],
+  ["rest", "the content type application/json alone", "application/json", undefined],
+  ["rest", "an empty content type", "", undefined],
+])("the protocol of an unmatched request is %s for %s", (want, _name, contentType, hasConnectVersion = false) => {
+  const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
+  const head = {
+    httpMethod: "POST",
+    target: "/",
+    common: new CommonHeaderFields(fields),
+    get: (name: string) => readHeaderField(fields, name),
+  };
+  expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
 });

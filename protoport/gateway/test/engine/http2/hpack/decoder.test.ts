@@ -60,10 +60,9 @@ const response3 = [
 // The response examples use a 256-byte table, which this update sets.
 const table256 = "3fe101";
 
-describe("the HPACK decoder", () => {
-  test.each(
-    // oxfmt-ignore
-    [
+test.each(
+  // oxfmt-ignore
+  [
       ["C.2.1, a literal field with indexing", ["400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572"],
         [["custom-key", "custom-header"]]],
       ["C.2.2, a literal field without indexing", ["040c 2f73 616d 706c 652f 7061 7468"], [[":path", "/sample/path"]]],
@@ -102,9 +101,8 @@ describe("the HPACK decoder", () => {
         [response1, response2, response3],
       ],
     ],
-  )("decodes the example %s (RFC 7541)", (_, blocks, want) => {
-    expect(decodeAll(blocks.map((block) => block.replaceAll("\n", "")))).toStrictEqual(want);
-  });
+)("the HPACK decoder decodes the example %s (RFC 7541)", (_, blocks, want) => {
+  expect(decodeAll(blocks.map((block) => block.replaceAll("\n", "")))).toStrictEqual(want);
 });
 
 test("a repeated block is decoded once until the dynamic table changes", () => {
@@ -163,8 +161,7 @@ describe("the decoder", () => {
   ])("decodes a cached block again after $name was added to the table", ({ entry, want }) => {
     // One octet, an index into the dynamic table, before and after a new entry.
     const blocks = ["40 01 61 01 62", "be", "be", entry, "be", "be"];
-    const read = decodeAll(blocks).map((fields) => fields.join("="));
-    expect(read).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);
+    expect(decodeAll(blocks).map((fields) => fields.join("="))).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);
   });
 
   test.each([
@@ -198,8 +195,7 @@ describe("the decoder", () => {
   });
 
   test("applies every table size update", () => {
-    const blocks = ["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"];
-    expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
+    expect(decodeAll(["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"]).at(-1)).toStrictEqual(["a", "b"]);
   });
 
   test("returns only pseudo-header fields beyond the list limit", () => {

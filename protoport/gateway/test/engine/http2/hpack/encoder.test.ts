@@ -41,8 +41,7 @@ test.each([
   { name: "completely if it does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
 ])("a repeated field is encoded $name (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
-  const fields = ["x-a-b", "v".repeat(63)];
-  const stable = new StableFields(fields);
+  const stable = new StableFields(["x-a-b", "v".repeat(63)]);
   // After a size change, the table is empty.
   for (const maxBytes of [4096, tableBytes]) {
     encoder.applyTableSize(maxBytes);

@@ -118,8 +118,7 @@ describe("createBinaryReader()", () => {
     [2, "fallback"],
     [3, "fast"],
   ])("reads a struct with recursionLimit %i on the %s path", (depth, way) => {
-    const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
-    expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
+    expect(readBothWays(SinkSchema, Uint8Array.from([...tag(field.struct, length), ...struct]), depth)).toBe(way);
   });
 
   test("returns the right strings when their hashes collide", () => {

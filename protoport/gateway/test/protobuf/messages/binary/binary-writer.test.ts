@@ -64,8 +64,7 @@ const comparable = rows.filter(
 test.each(comparable)("the binary writer writes $name on the $way path", ({ desc = SinkSchema, init, way }) => {
   // create() accepts neither unknown fields nor undefined.
   const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
-  const message = Object.assign(create(desc, init), Object.fromEntries(rest));
-  expect(writeBothWays(desc, message)).toBe(way);
+  expect(writeBothWays(desc, Object.assign(create(desc, init), Object.fromEntries(rest)))).toBe(way);
 });
 
 const wrong: readonly { name: string; set: Init }[] = [

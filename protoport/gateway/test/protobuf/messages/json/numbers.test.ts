@@ -131,23 +131,21 @@ describe("parseExactInteger()", () => {
   });
 });
 
-describe("parseFloatText()", () => {
-  test.each([
-    { text: "1.5", single: false, want: 1.5 },
-    { text: "-0", single: false, want: -0 },
-    { text: "5e-324", single: false, want: 5e-324 },
-    { text: "3.4028234663852886e38", single: true, want: 3.4028234663852886e38 },
-    { text: "NaN", single: false, want: Number.NaN },
-    { text: "Infinity", single: true, want: Number.POSITIVE_INFINITY },
-    { text: "-Infinity", single: true, want: Number.NEGATIVE_INFINITY },
-    { text: "1e309", single: false, want: undefined },
-    { text: "3.4028235e38", single: true, want: 3.4028234663852886e38 },
-    { text: "3.5e38", single: true, want: undefined },
-    { text: "0.1", single: true, want: 0.10000000149011612 },
-    { text: "0.1", single: false, want: 0.1 },
-    { text: "0x7", single: false, want: undefined },
-    { text: "", single: false, want: undefined },
-  ])('returns $want for "$text" (single precision: $single)', ({ text, single, want }) => {
-    expect(parseFloatText(text, single)).toBe(want);
-  });
+test.each([
+  { text: "1.5", single: false, want: 1.5 },
+  { text: "-0", single: false, want: -0 },
+  { text: "5e-324", single: false, want: 5e-324 },
+  { text: "3.4028234663852886e38", single: true, want: 3.4028234663852886e38 },
+  { text: "NaN", single: false, want: Number.NaN },
+  { text: "Infinity", single: true, want: Number.POSITIVE_INFINITY },
+  { text: "-Infinity", single: true, want: Number.NEGATIVE_INFINITY },
+  { text: "1e309", single: false, want: undefined },
+  { text: "3.4028235e38", single: true, want: 3.4028234663852886e38 },
+  { text: "3.5e38", single: true, want: undefined },
+  { text: "0.1", single: true, want: 0.10000000149011612 },
+  { text: "0.1", single: false, want: 0.1 },
+  { text: "0x7", single: false, want: undefined },
+  { text: "", single: false, want: undefined },
+])('parseFloatText() returns $want for "$text" (single precision: $single)', ({ text, single, want }) => {
+  expect(parseFloatText(text, single)).toBe(want);
 });

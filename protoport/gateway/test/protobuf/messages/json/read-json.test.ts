@@ -101,8 +101,7 @@ describe("readJson() compared with fromJson()", () => {
     const message = readJson(SinkSchema, json, { registry });
     const want = fromJson(SinkSchema, parse(json), { registry });
     expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
-    expect(toBinary(SinkSchema, message)).toEqual(toBinary(SinkSchema, want));
-    expect(message).toEqual(want);
+    expect([toBinary(SinkSchema, message), message]).toEqual([toBinary(SinkSchema, want), want]);
   });
 
   test.each([

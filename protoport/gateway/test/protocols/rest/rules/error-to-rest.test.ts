@@ -89,8 +89,7 @@ describe("createErrorRecordWriter()", () => {
       { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "3s" },
     ];
     expect(bodyOf(error)).toMatchObject({ details });
-    const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema));
-    expect(bodyOf(error, write)).toMatchObject({ details });
+    expect(bodyOf(error, createErrorRecordWriter(undefined, createRegistry(NestedSchema)))).toMatchObject({ details });
   });
 
   test("prefers a registry type to the built-in type of the same name", () => {
@@ -99,8 +98,7 @@ describe("createErrorRecordWriter()", () => {
     const number = { name: "number", jsonName: "number", number: 1, type: FieldDescriptorProto_Type.INT32 };
     const file = { name: "own.proto", package: "google.rpc", messageType: [{ name: "ErrorInfo", field: [number] }] };
     const own = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
-    const write = createErrorRecordWriter(undefined, own);
-    expect(bodyOf(error, write)).toMatchObject({ details: [{ number: 7 }] });
+    expect(bodyOf(error, createErrorRecordWriter(undefined, own))).toMatchObject({ details: [{ number: 7 }] });
   });
 
   test("passes on every detail without a registry", () => {

@@ -98,18 +98,16 @@ describe("parsePathTemplate()", () => {
   });
 });
 
-describe("isMultiSegment()", () => {
-  test.each([
-    { text: "/{a}", want: false },
-    { text: "/{a=*}", want: false },
-    { text: "/{a=x}", want: false },
-    { text: "/{a=**}", want: true },
-    { text: "/{a=x/*}", want: true },
-    { text: "/{a=*/*}", want: true },
-  ])("returns $want for the template $text", ({ text, want }) => {
-    const template = parsePathTemplate(text);
-    expect(template.variables.map((variable) => isMultiSegment(template, variable))).toEqual([want]);
-  });
+test.each([
+  { text: "/{a}", want: false },
+  { text: "/{a=*}", want: false },
+  { text: "/{a=x}", want: false },
+  { text: "/{a=**}", want: true },
+  { text: "/{a=x/*}", want: true },
+  { text: "/{a=*/*}", want: true },
+])("isMultiSegment() returns $want for the template $text", ({ text, want }) => {
+  const template = parsePathTemplate(text);
+  expect(template.variables.map((variable) => isMultiSegment(template, variable))).toEqual([want]);
 });
 
 describe("printPathTemplate()", () => {
