@@ -118,19 +118,16 @@ test("delete sends the idempotency key from its options", async () => {
   expect(await plants.delete(1n, options)).toBe("deleted");
   expect(await plants.delete(1n, options)).toBe("deleted");
   expect(await plants.delete(1n)).toBe("not-found");
-  await expect(plants.delete(2n, options)).rejects.toMatchObject({
-    code: "ALREADY_EXISTS",
-    message: "ALREADY_EXISTS: the idempotency key belongs to another deletion",
-  });
+  const want = { code: "ALREADY_EXISTS", message: "ALREADY_EXISTS: the idempotency key belongs to another deletion" };
+  await expect(plants.delete(2n, options)).rejects.toMatchObject(want);
   plants.close();
 });
 
 test("a failed call is safe to repeat with the caller's idempotency key", async () => {
   await using server = await startPlantServer({ store: failing(Code.Unavailable) });
   const plants = plantsOf(server);
-  await expect(plants.delete(1n, { idempotencyKey: "mine" })).rejects.toMatchObject({
-    message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/),
-  });
+  const want = { message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/) };
+  await expect(plants.delete(1n, { idempotencyKey: "mine" })).rejects.toMatchObject(want);
   plants.close();
 });
 

@@ -150,10 +150,8 @@ test("check warns when the certificate expires soon", async () => {
   writeFileSync(folder.file("key.pem"), key);
   const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
   const { exitCode, err } = await check(folder, files);
-  expect({ exitCode, err }).toEqual({
-    exitCode: 0,
-    err: [expect.stringContaining("warning: certificate expires soon"), ...good.err],
-  });
+  const want = { exitCode: 0, err: [expect.stringContaining("warning: certificate expires soon"), ...good.err] };
+  expect({ exitCode, err }).toEqual(want);
 });
 
 test.each(

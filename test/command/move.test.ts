@@ -29,11 +29,8 @@ test("move prints what it moved, and moves nothing when repeated", async () => {
     out: counts,
     err: [expect.stringMatching(/^moved \S+from\.db to \S+to\.db in \d+\.\d s$/)],
   });
-  expect(await runCommand(words)).toEqual({
-    exitCode: 0,
-    out: [],
-    err: [`nothing to move: an earlier run has moved ${from} to ${to}`],
-  });
+  const want = { exitCode: 0, out: [], err: [`nothing to move: an earlier run has moved ${from} to ${to}`] };
+  expect(await runCommand(words)).toEqual(want);
   expect(plantsIn(to)).toEqual([1n, 3n]);
 });
 
@@ -80,11 +77,8 @@ test.each([
   { name: "an empty source URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
 ])("$name is refused by move", async ({ words, problem }) => {
   const { exitCode, out, err } = await runCommand(["move", ...words]);
-  expect({ exitCode, out, err: err.join("\n") }).toEqual({
-    exitCode: 2,
-    out: [],
-    err: expect.stringContaining(problem),
-  });
+  const want = { exitCode: 2, out: [], err: expect.stringContaining(problem) };
+  expect({ exitCode, out, err: err.join("\n") }).toEqual(want);
   expect(err.join("\n")).not.toContain("secret");
 });
 

@@ -58,11 +58,8 @@ test("import reports a line that is not an id, and stores nothing", async () => 
   using folder = createTempFolder();
   const environment = await makeStore(folder);
   const { exitCode, out, err } = await runCommand(["import"], environment, "7\n08\n9\n");
-  expect({ exitCode, out, err }).toEqual({
-    exitCode: 1,
-    out: [],
-    err: [expect.stringContaining('line 2 is not a plant id: "08"')],
-  });
+  const want = { exitCode: 1, out: [], err: [expect.stringContaining('line 2 is not a plant id: "08"')] };
+  expect({ exitCode, out, err }).toEqual(want);
   expect((await runCommand(["export"], environment)).out).toEqual(["1", "2", "3"]);
 });
 
@@ -136,20 +133,16 @@ const commands = [["import"], ["export"], ["deletions"], ["backup", "copy.db"], 
 
 test.each(commands)("%s refuses to run without a database", async (...words) => {
   const { exitCode, err } = await runCommand(words);
-  expect({ exitCode, problem: err[1] }).toEqual({
-    exitCode: 78,
-    problem: expect.stringContaining("DATABASE_URL must be set"),
-  });
+  const want = { exitCode: 78, problem: expect.stringContaining("DATABASE_URL must be set") };
+  expect({ exitCode, problem: err[1] }).toEqual(want);
 });
 
 test("commands read the database URL from a file", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("url"), "postgres://ann:secret@127.0.0.1:1/p\n");
   const { exitCode, err } = await runCommand(["export"], { DATABASE_URL_FILE: folder.file("url") });
-  expect({ exitCode, err }).toEqual({
-    exitCode: 1,
-    err: [expect.stringContaining("cannot use 127.0.0.1:1/p: connect")],
-  });
+  const want = { exitCode: 1, err: [expect.stringContaining("cannot use 127.0.0.1:1/p: connect")] };
+  expect({ exitCode, err }).toEqual(want);
 });
 
 test.each(commands)("%s refuses memory:, which is in another process", async (...words) => {

@@ -33,10 +33,7 @@ test("token list prints all tokens, and token revoke removes only one", async ()
     { name: "one", scopes: ["plants:delete"], expiresAt: null },
   ]);
   const before = readFileSync(file, "utf8");
-  expect(await run(["token", "revoke", "old"], environment)).toEqual({
-    exitCode: 0,
-    out: [],
-    err: [`removed old from ${file}`],
-  });
+  const want = { exitCode: 0, out: [], err: [`removed old from ${file}`] };
+  expect(await run(["token", "revoke", "old"], environment)).toEqual(want);
   expect(readFileSync(file, "utf8")).toBe(before.replace(/^sha256:\S+ old .*\n/m, ""));
 });

@@ -53,11 +53,8 @@ function unauthenticated(message: string, error: string): Want {
   return { code: "unauthenticated", message, fields };
 }
 
-const missing: Want = {
-  code: "unauthenticated",
-  message: "a bearer token is required",
-  fields: { "www-authenticate": challenge },
-};
+const required = { code: "unauthenticated", message: "a bearer token is required" } as const;
+const missing: Want = { ...required, fields: { "www-authenticate": challenge } };
 const malformed = unauthenticated(malformedText, "invalid_request");
 const invalid = unauthenticated("the token is not valid", "invalid_token");
 const expired = unauthenticated("the token has expired", "invalid_token");
@@ -84,48 +81,45 @@ interface TestCase {
   readonly want: Want;
 }
 
-function bearerCase(name: string, credential: () => string | Promise<string>, want: Want = invalid): TestCase {
-  return { name, credentials: async () => [`Bearer ${await credential()}`], want };
+const deep = "[".repeat(2500) + "]".repeat(2500);
+const pemOf = (): string | Buffer =>
+  createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" });
+
+async function withOtherPayload(): Promise<string> {
+  const [head, , signature] = await partsOf(provider.sign());
+  return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
 }
 
-// One test case per kind. situations.ts covers the forms that a credential can have.
+// One bearer token per kind. situations.ts covers the forms that a credential can have.
 // protoport/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts cover the spellings.
+// oxfmt-ignore
+const tokenCases: readonly (readonly [name: string, token: () => string | Promise<string>, want?: Want])[] = [
+  ["a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed],
+  ["a token of 8 KiB and a character", () => "a".repeat(8193), malformed],
+  ["a token of 8 KiB", () => "a".repeat(8192)],
+  ["an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"],
+  ["alg none without a signature",
+    async () => `${base64url({ alg: "none" })}.${(await partsOf(provider.sign()))[1]}.`],
+  ["HS256 with the PEM public key as its secret", () => hmacOf(pemOf())],
+  ["another payload with the signature of a valid token", withOtherPayload],
+  ["a signature by another key with the same id", () => provider.sign({}, {}, stranger)],
+  ["another key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)],
+  ["an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })],
+  ["a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired],
+  ["a token without an expiry", () => provider.sign({ exp: undefined })],
+  ["a token for another audience", () => provider.sign({ aud: "https://other.example" })],
+  ["deeply nested claims of 5 KB, for another audience", () => provider.sign({ aud: "x", deep: JSON.parse(deep) })],
+  ["a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`],
+];
+
+// oxfmt-ignore
 const hostileCredentials: readonly TestCase[] = [
   { name: "no credential", credentials: () => [], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },
-  {
-    name: "a valid token after Basic",
-    credentials: async () => ["Basic dTpw", `Bearer ${await provider.sign()}`],
-    want: missing,
-  },
-  bearerCase("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
-  bearerCase("a token of 8 KiB and a character", () => "a".repeat(8193), malformed),
-  bearerCase("a token of 8 KiB", () => "a".repeat(8192)),
-  bearerCase("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
-  bearerCase(
-    "alg none without a signature",
-    async () => `${base64url({ alg: "none" })}.${(await partsOf(provider.sign()))[1]}.`,
-  ),
-  bearerCase("HS256 with the PEM public key as its secret", () =>
-    hmacOf(createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" })),
-  ),
-  bearerCase("another payload with the signature of a valid token", async () => {
-    const [head, , signature] = await partsOf(provider.sign());
-    return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
-  }),
-  bearerCase("a signature by another key with the same id", () => provider.sign({}, {}, stranger)),
-  bearerCase("another key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)),
-  bearerCase("an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })),
-  bearerCase("a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired),
-  bearerCase("a token without an expiry", () => provider.sign({ exp: undefined })),
-  bearerCase("a token for another audience", () => provider.sign({ aud: "https://other.example" })),
-  bearerCase("deeply nested claims of 5 KB, for another audience", () =>
-    provider.sign({ aud: "x", deep: JSON.parse("[".repeat(2500) + "]".repeat(2500)) }),
-  ),
-  bearerCase(
-    "a payload of brackets",
-    () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`,
-  ),
+  { name: "a valid token after Basic", credentials: async () => ["Basic dTpw", `Bearer ${await provider.sign()}`],
+    want: missing },
+  ...tokenCases.map(([name, token, want = invalid]) =>
+    ({ name, credentials: async () => [`Bearer ${await token()}`], want })),
 ];
 
 const wires = wiresOf("rest", "connect-json", "grpc-web", "grpc");
@@ -200,31 +194,20 @@ describe("a hostile credential", () => {
 
   // Node's parsers refuse these fields themselves.
   test.each(usesHandler ? [] : controls)("with $name gets a JSON error over HTTP/1.1", async ({ credential }) => {
-    const response = await exchangeHttp1(server.address, {
-      httpMethod: "DELETE",
-      path: "/plants/7",
-      header: [["authorization", credential]],
-    });
+    const request = { httpMethod: "DELETE", path: "/plants/7", header: [["authorization", credential] as const] };
+    const response = await exchangeHttp1(server.address, request);
     expect(response.httpStatus).toBe(400);
     expect(fieldValue(response.header, "content-type")).toBe("application/json");
-    expect(JSON.parse(response.body.toString())).toMatchObject({
-      error: expect.any(Number),
-      message: expect.any(String),
-    });
+    const record = { error: expect.any(Number), message: expect.any(String) };
+    expect(JSON.parse(response.body.toString())).toMatchObject(record);
   });
 
   test.each(usesHandler ? [] : controls)(
     "with $name resets the stream over HTTP/2 (RFC 9113 §8.2.1)",
     async ({ credential }) => {
       using connection = await openFrames(server.address);
-      const header: Field[] = [
-        [":method", "DELETE"],
-        [":scheme", "http"],
-        [":path", "/plants/7"],
-        [":authority", "x"],
-        ["authorization", credential],
-      ];
-      connection.send(headersFrame(1, header, frameFlag.endStream));
+      const pseudo = { ":method": "DELETE", ":scheme": "http", ":path": "/plants/7", ":authority": "x" };
+      connection.send(headersFrame(1, Object.entries({ ...pseudo, authorization: credential }), frameFlag.endStream));
       expect(await connection.readEnd(1)).toStrictEqual({ kind: "reset", httpStatus: 0, errorCode: 1 });
     },
   );
@@ -234,18 +217,10 @@ describe("a hostile credential", () => {
     ["a form in the body", () => "/plants/7", (token: string) => Buffer.from(`access_token=${token}`)],
   ])("in %s is ignored, even if it is a valid token (RFC 6750 §2.2, §2.3)", async (_name, path, body) => {
     const token = await provider.sign();
-    const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
-    const request = {
-      httpMethod: "DELETE",
-      path: path(token),
-      header: [contentType],
-      ...(body && { body: body(token) }),
-    };
+    const header: Field[] = [["content-type", "application/x-www-form-urlencoded"]];
+    const request = { httpMethod: "DELETE", path: path(token), header, ...(body && { body: body(token) }) };
     const response = await exchangeHttp1(server.address, request);
-    expect({ httpStatus: response.httpStatus, challenge: fieldValue(response.header, "www-authenticate") }).toEqual({
-      httpStatus: 400,
-      challenge,
-    });
+    expect([response.httpStatus, fieldValue(response.header, "www-authenticate")]).toEqual([400, challenge]);
   });
 });
 
@@ -299,14 +274,10 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential checked o
     async ({ openTransport, credentials, want }) => {
       const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
       const headers = (await credentials()).map((credential): [string, string] => ["authorization", credential]);
-      const error = ConnectError.from(
-        await collect(client.serverReflectionInfo(listServices(), { headers })).catch((reason: unknown) => reason),
-      );
-      expect({
-        code: error.code,
-        message: error.rawMessage,
-        challenge: error.metadata.get("www-authenticate"),
-      }).toEqual({ code: Code.Unauthenticated, message: want.message, challenge: want.fields?.["www-authenticate"] });
+      const call = collect(client.serverReflectionInfo(listServices(), { headers }));
+      const { code, rawMessage, metadata } = ConnectError.from(await call.catch((reason: unknown) => reason));
+      const expected = [Code.Unauthenticated, want.message, want.fields?.["www-authenticate"]];
+      expect([code, rawMessage, metadata.get("www-authenticate")]).toEqual(expected);
     },
   );
 

@@ -23,13 +23,11 @@ const testCases: readonly TestCase[] = [
   { name: "only valid fields", header: header({}), want: deleted },
   { name: "Host instead of :authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
   { name: "Content-Length 0 and no body", header: header({}, ["content-length", "0"]), want: deleted },
-
   { name: "an authority with a truncated IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
   { name: "a fragment in the path", header: header({ ":path": "/plants/7#x" }), want: refused },
   { name: "UTF-8 in the path", header: header({ ":path": "/plants/\xd9\xa7" }), want: refused },
   { name: "the method CONNECT", header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
     want: refused },
-
   { name: "an authority with a space", header: header({ ":authority": "a b" }), want: malformed },
   { name: "a Host with a space", header: header({ ":authority": undefined }, ["host", "a b"]), want: malformed },
   { name: "no path", header: header({ ":path": undefined }), want: malformed },

@@ -44,7 +44,6 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "an escaped digit is decoded", request: { path: "/plants/%37" }, want: deleted },
   { name: "an escaped letter of the path is decoded", request: { path: "/%70lants/7" }, want: deleted },
   { name: "an empty query is ignored", request: { path: "/plants/7?" }, want: deleted },
-
   { name: "an id has no leading zeros", request: { path: "/plants/07" }, want: badId("07") },
   { name: "a path parameter is part of the segment", request: { path: "/plants/7;x=1" }, want: badId("7;x=1") },
   { name: "an id has ASCII digits only", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
@@ -63,7 +62,6 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "an unknown verb is part of the id", request: { path: "/plants/7:undelete" }, want: badId("7:undelete") },
   { name: "an escaped slash does not end the segment", request: { path: "/plants/7%2F8" }, want: badId("7/8") },
   { name: "an escape is decoded once", request: { path: "/plants/%2537" }, want: badId("%37") },
-
   { name: "an escape that is not hexadecimal is refused", request: { path: "/plants/%zz" }, want: badEscape },
   { name: "a truncated escape is refused", request: { path: "/plants/7%2" }, want: badEscape },
   { name: "a percent sign alone is refused", request: { path: "/plants/7%" }, want: badEscape },
@@ -71,7 +69,6 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "an escaped overlong form is refused", request: { path: "/plants/%C0%B7" }, want: notUtf8 },
   { name: "an escaped surrogate is refused", request: { path: "/plants/%ED%A0%80" }, want: notUtf8 },
   { name: "a bad escape on an unknown path is refused", request: { path: "/%zz" }, want: badEscape },
-
   { name: "a path without an id is not found", request: { path: "/plants/" }, want: nothingHere },
   { name: "a path without an id or final slash is not found", request: { path: "/plants" }, want: nothingHere },
   { name: "the root is not found", request: { path: "/" }, want: nothingHere },

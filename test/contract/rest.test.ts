@@ -36,11 +36,8 @@ describe("REST", () => {
     "a deletion over HTTP/$httpVersion gets 204 without body, Content-Type and Content-Length",
     async ({ httpVersion, names }) => {
       const { httpStatus, header, body } = await ask(httpVersion, toHttpRequest({ path: "/plants/7" }, authorized));
-      expect({ httpStatus, names: header.map(([name]) => name), bytes: body.byteLength }).toEqual({
-        httpStatus: 204,
-        names,
-        bytes: 0,
-      });
+      const want = { httpStatus: 204, names, bytes: 0 };
+      expect({ httpStatus, names: header.map(([name]) => name), bytes: body.byteLength }).toEqual(want);
     },
   );
 });

@@ -167,10 +167,8 @@ test.each([
   };
   await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
   const procedure = `/${PlantService.typeName}/${rpc}`;
-  expect(auditOf({ procedure, contextValues, error: undefined })).toEqual({
-    trail,
-    fields: { plantId: String(plant) },
-  });
+  const want = { trail, fields: { plantId: String(plant) } };
+  expect(auditOf({ procedure, contextValues, error: undefined })).toEqual(want);
 });
 
 interface TrailTestCase {

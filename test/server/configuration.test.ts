@@ -154,9 +154,8 @@ test.each([
   "https://shop.example:443", "https://shop.example,,http://localhost", "https://shop.example,*",
 ])("readConfiguration refuses PLANTSTORE_CORS_ORIGINS=%s", (text) => {
   const rule = "must be * or a comma-separated list of origins such as https://shop.example";
-  expect(problemsOf({ ...minimal, PLANTSTORE_CORS_ORIGINS: text })).toEqual([
-    `PLANTSTORE_CORS_ORIGINS ${rule}, got "${text}"`,
-  ]);
+  const want = [`PLANTSTORE_CORS_ORIGINS ${rule}, got "${text}"`];
+  expect(problemsOf({ ...minimal, PLANTSTORE_CORS_ORIGINS: text })).toEqual(want);
 });
 
 test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
@@ -214,6 +213,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     ["a key without its certificate", { TLS_KEY_FILE: someFile },
       "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+    ["a grace period without a connection age", { PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" },
+      "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS"],
     ["the PROXY protocol without trusted proxies", { PLANTSTORE_PROXY_PROTOCOL: "on" },
       "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header"],
     ["a misspelt setting", { PLANTSTORE_TOKEN: "sixteen-characters" },
@@ -224,11 +225,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?'],
     ["an unknown setting that is similar to no other", { PLANTSTORE_WATERING_CAN: "1" },
       'unknown setting "PLANTSTORE_WATERING_CAN"'],
-    [
-      "an unknown setting with a very long name",
-      { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
-      `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
-    ],
+    ["an unknown setting with a very long name", { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+      `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`],
   ],
 )("readConfiguration reports %s as an error", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
@@ -245,9 +243,8 @@ test.each([
 
 test("the message about an invalid token does not contain the token", () => {
   const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
-  expect(problems).toEqual([
-    expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 "),
-  ]);
+  const want = [expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 ")];
+  expect(problems).toEqual(want);
   expect(problems[0]).not.toContain('"short"');
 });
 
@@ -276,9 +273,8 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
 );
 
 test.each(["sqlite:plants.db", "memory:"])("with %s, readConfiguration refuses several workers", (url) => {
-  expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
-    expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
-  ]);
+  const want = [expect.stringContaining("PLANTSTORE_WORKERS must be 1")];
+  expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual(want);
 });
 
 test("readConfiguration accepts several workers with PostgreSQL, even on a socket", () => {

@@ -104,10 +104,8 @@ test("a custom interceptor's error is logged, and returned as internal", async (
   await using server = await serve({ interceptors: [() => () => Promise.reject(new Error("out of soil"))], log });
   const headers = { authorization: `Bearer ${tokens.good}` };
   const response = await fetch(`${server.baseUrl}/plants/1`, { method: "DELETE", headers });
-  expect({ status: response.status, body: await response.json() }).toEqual({
-    status: 400,
-    body: { error: 13, message: "internal error" },
-  });
+  const want = { status: 400, body: { error: 13, message: "internal error" } };
+  expect({ status: response.status, body: await response.json() }).toEqual(want);
   expect(lines()).toContainEqual(
     expect.objectContaining({
       requestId: response.headers.get("x-request-id"),
@@ -208,10 +206,8 @@ test("a draining server responds once on an open connection, then closes it", as
   const drained = server.drain();
   connection.request({ ...request, path: "/plants/2" });
   const last = await connection.readResponse();
-  expect({ httpStatus: last.httpStatus, closes: /^connection: close$/im.test(last.head) }).toEqual({
-    httpStatus: 204,
-    closes: true,
-  });
+  const want = { httpStatus: 204, closes: true };
+  expect({ httpStatus: last.httpStatus, closes: /^connection: close$/im.test(last.head) }).toEqual(want);
   expect(await connection.atEnd()).toBe(true);
   await within(drained, "the end of the drain");
 });

@@ -60,11 +60,9 @@ describe("a database URL file", () => {
       return location.kind === "postgres" ? location.currentUrl?.() : undefined;
     };
     expect(await currentUrl("postgres://new:pw2@db/p\r\n")).toBe("postgres://new:pw2@db/p");
+    // oxfmt-ignore
     const refused = [
-      "postgres://new:thr",
-      "postgres://new:pw3@db",
-      "mysql://new:pw3@db/p",
-      "postgres://new:se/cr?etPart=1@db/p",
+      "postgres://new:thr", "postgres://new:pw3@db", "mysql://new:pw3@db/p", "postgres://new:se/cr?etPart=1@db/p",
       "postgres://new:se/cr?sslmode=etPart@db/p",
     ];
     for (const text of refused) {

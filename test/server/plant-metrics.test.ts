@@ -328,10 +328,11 @@ test("metrics report waiting deletions by reason, even for a store without a que
   await using simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
-    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual([
+    const want = [
       [{ plantstore_wait_reason: "batch" }, 0],
       [{ plantstore_wait_reason: "lock" }, 0],
-    ]);
+    ];
+    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual(want);
   }
 });
 

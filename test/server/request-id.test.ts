@@ -63,35 +63,25 @@ describe("x-request-id", () => {
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(wiresWithTools)("is returned and logged over $name for a success", async (wire) => {
-    const request = deletePlantRequest(wire.format, 7n, [authorized, sent]);
-    expect(await server.idsOf(wire, request)).toEqual(accepted);
+  test.each(wiresWithTools)("is returned and logged over $name for a success, an error and a refusal", async (wire) => {
+    for (const [id, ...credentials] of [[7n, authorized], [8n, authorized], [7n]] as const) {
+      const request = deletePlantRequest(wire.format, id, [...credentials, sent]);
+      expect(await server.idsOf(wire, request)).toEqual(accepted);
+    }
   });
 
-  test.each(wiresWithTools)("is returned and logged over $name for an error", async (wire) => {
-    const request = deletePlantRequest(wire.format, 8n, [authorized, sent]);
-    expect(await server.idsOf(wire, request)).toEqual(accepted);
-  });
-
-  test.each(wiresWithTools)("is returned and logged over $name for a refusal", async (wire) => {
-    const request = deletePlantRequest(wire.format, 7n, [sent]);
-    expect(await server.idsOf(wire, request)).toEqual(accepted);
-  });
-
-  test.each(wiresWithTools)("is generated over $name for a failed call without an id", async (wire) => {
-    const request = deletePlantRequest(wire.format, 8n, [authorized]);
-    const { returned, logged } = await server.idsOf(wire, request);
-    expect(returned).toEqual([expect.stringMatching(generatedId)]);
-    expect(logged).toBe(returned[0]);
-  });
-
-  test.each(wiresWithTools)("is returned over $name for a success if requestIdResponses is always", async (wire) => {
-    const request = deletePlantRequest(wire.format, 7n, [authorized]);
-    expect((await server.idsOf(wire, request)).returned).toEqual([]);
-    const { returned, logged } = await always.idsOf(wire, request);
-    expect(returned).toEqual([expect.stringMatching(generatedId)]);
-    expect(logged).toBe(returned[0]);
-  });
+  test.each(wiresWithTools)(
+    "is generated over $name for an error, or for a success if requested always",
+    async (wire) => {
+      const ask = (to: LoggedServer, id: bigint): Promise<Ids> =>
+        to.idsOf(wire, deletePlantRequest(wire.format, id, [authorized]));
+      expect((await ask(server, 7n)).returned).toEqual([]);
+      for (const { returned, logged } of [await ask(server, 8n), await ask(always, 7n)]) {
+        expect(returned).toEqual([expect.stringMatching(generatedId)]);
+        expect(logged).toBe(returned[0]);
+      }
+    },
+  );
 
   // protoport/telemetry/test/logs/request-id.test.ts covers the spellings.
   test.each<{ name: string; header: readonly Field[] }>([
@@ -105,20 +95,16 @@ describe("x-request-id", () => {
     }
   });
 
-  test.each(wiresWithTools.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
-    "is sent over $name once per stream",
-    async (wire) => {
-      const message = encodeMessage(wire.format, ServerReflectionRequestSchema, {
-        messageRequest: { case: "listServices", value: "" },
-      });
-      const procedure = `/${ServerReflection.typeName}/ServerReflectionInfo`;
-      for (const header of [[], [sent]]) {
-        const request = rpcRequest(wire.format, message, [authorized, ...header], procedure);
-        const { returned, logged } = await server.idsOf(wire, request);
-        expect(returned).toEqual([logged]);
-      }
-    },
-  );
+  test.each(wiresOf("grpc", "grpc-web"))("is sent over $name once per stream", async (wire) => {
+    const messageRequest = { case: "listServices", value: "" } as const;
+    const message = encodeMessage(wire.format, ServerReflectionRequestSchema, { messageRequest });
+    const procedure = `/${ServerReflection.typeName}/ServerReflectionInfo`;
+    for (const header of [[], [sent]]) {
+      const request = rpcRequest(wire.format, message, [authorized, ...header], procedure);
+      const { returned, logged } = await server.idsOf(wire, request);
+      expect(returned).toEqual([logged]);
+    }
+  });
 });
 
 test("CORS exposes x-request-id to pages from other origins", async () => {
@@ -130,10 +116,8 @@ test("CORS exposes x-request-id to pages from other origins", async () => {
   });
   const header = new Map(response.header);
   expect(header.get("access-control-expose-headers")).toContain("X-Request-Id");
-  expect([header.get("access-control-allow-origin"), header.get("x-request-id")]).toEqual([
-    "*",
-    expect.stringMatching(generatedId),
-  ]);
+  const want = ["*", expect.stringMatching(generatedId)];
+  expect([header.get("access-control-allow-origin"), header.get("x-request-id")]).toEqual(want);
 });
 
 function verify(): never {

@@ -108,10 +108,8 @@ describe("a server with an identity provider", () => {
   test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced", async () => {
     using provider = await startProvider();
     await using server = await start({ ...trusting(provider), PLANTSTORE_PROVIDER_SCOPES: "enforced" });
-    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
-      httpStatus: 400,
-      body: { error: 7 },
-    });
+    const want = { httpStatus: 400, body: { error: 7 } };
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject(want);
     const wide = await provider.sign({ scope: "openid plants:delete" });
     expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
   });
@@ -128,10 +126,8 @@ describe("a server with an identity provider", () => {
       body: { error: 14, message: "the token cannot be verified right now" },
     };
     expect(await request(server, "DELETE", "/plants/1", token)).toEqual(unavailable);
-    expect(await request(server, "GET", "/readyz")).toMatchObject({
-      httpStatus: 503,
-      body: { obstacles: ["credentials"] },
-    });
+    const want = { httpStatus: 503, body: { obstacles: ["credentials"] } };
+    expect(await request(server, "GET", "/readyz")).toMatchObject(want);
     provider.respond = undefined;
     await server.reload();
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
@@ -171,10 +167,8 @@ describe("the protected resource metadata (RFC 9728)", () => {
   test("does not exist without a public URL", async () => {
     await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
     const path = "/.well-known/oauth-protected-resource";
-    expect(await request(server, "GET", path)).toMatchObject({
-      httpStatus: 400,
-      challenge: 'Bearer realm="plantstore"',
-    });
+    const want = { httpStatus: 400, challenge: 'Bearer realm="plantstore"' };
+    expect(await request(server, "GET", path)).toMatchObject(want);
     expect(await request(server, "GET", path, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
   });
 });

@@ -65,10 +65,8 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
   });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
   const response = await exchangeHttp1(server.address, request);
-  expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toEqual({
-    httpStatus: 400,
-    body: { error: 7, message: "the token lacks the scope plants:delete" },
-  });
+  const want = { httpStatus: 400, body: { error: 7, message: "the token lacks the scope plants:delete" } };
+  expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toEqual(want);
   expect([...plants]).toEqual([1n]);
 });
 

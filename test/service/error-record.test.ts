@@ -24,10 +24,8 @@ test.each(
   ],
 )("%s in the error record", (_, code, errorCode, httpStatus, of, want) => {
   const error = Object.assign(new ConnectError("no", code), { errorCode });
-  expect(errorRecord(error, { httpStatus, procedure: of })).toEqual({
-    httpStatus: want,
-    body: { error: code, message: "no" },
-  });
+  const expected = { httpStatus: want, body: { error: code, message: "no" } };
+  expect(errorRecord(error, { httpStatus, procedure: of })).toEqual(expected);
 });
 
 test("an error without a message has an empty message in its record", () => {

@@ -37,19 +37,15 @@ describe("the plant service", () => {
   test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])(
     "responds NOT_FOUND for the plant %d if it does not exist",
     async (id) => {
-      await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
-        code: Code.NotFound,
-        rawMessage: `plant ${id} not found`,
-      });
+      const want = { code: Code.NotFound, rawMessage: `plant ${id} not found` };
+      await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject(want);
     },
   );
 
   test("responds INVALID_ARGUMENT without an id, and does not delete plant 0", async () => {
     const plants = new Set([0n]);
-    await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject({
-      code: Code.InvalidArgument,
-      rawMessage: "id is missing",
-    });
+    const want = { code: Code.InvalidArgument, rawMessage: "id is missing" };
+    await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject(want);
     expect([...plants]).toEqual([0n]);
   });
 

@@ -26,22 +26,17 @@ async function* text(): AsyncGenerator<Uint8Array> {
   yield Buffer.from("1\n2\n3\n");
 }
 
+// oxfmt-ignore
 const places: readonly {
   name: string;
   locate: () => Promise<PlantLocation>;
   /** Returns a location in which no server could open a store. */
   locateNone: () => Promise<PlantLocation>;
 }[] = [
-  {
-    name: "an SQLite file",
-    locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }),
-    locateNone: () => Promise.resolve({ kind: "sqlite", path: folder.file("nowhere/plants.db") }),
-  },
-  {
-    name: "a PostgreSQL database",
-    locate: async () => ({ kind: "postgres", url: await server.createSchema() }),
-    locateNone: async () => ({ kind: "postgres", url: await server.createSchema() }),
-  },
+  { name: "an SQLite file", locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }),
+    locateNone: () => Promise.resolve({ kind: "sqlite", path: folder.file("nowhere/plants.db") }) },
+  { name: "a PostgreSQL database", locate: async () => ({ kind: "postgres", url: await server.createSchema() }),
+    locateNone: async () => ({ kind: "postgres", url: await server.createSchema() }) },
 ];
 
 describe.each(places)("a store in $name", ({ locate, locateNone }) => {

@@ -43,10 +43,8 @@ describe.each(Object.entries(databases))("the commands on a %s store", (_kind, o
     using database = await openEmpty();
     const run = commandsOn(database.url);
     expect((await run("check")).exitCode).not.toBe(0);
-    expect(await run("migrate")).toMatchObject({
-      exitCode: 0,
-      err: [expect.stringMatching(/^migrated the schema from/)],
-    });
+    const want = { exitCode: 0, err: [expect.stringMatching(/^migrated the schema from/)] };
+    expect(await run("migrate")).toMatchObject(want);
     expect(await run("migrate")).toMatchObject({ exitCode: 0, err: [expect.stringMatching(/^nothing to migrate/)] });
     expect(await run("export")).toEqual({ exitCode: 0, out: [], err: [] });
     expect(await run("check")).toMatchObject({ exitCode: 0 });
@@ -73,9 +71,8 @@ describe.each(Object.entries(databases))("the commands on a %s store", (_kind, o
       { plantId: "1", subject: "tester", requestId: "request-1" },
     ]);
     expect((await run("import", "1\n2\n3\n")).out).toEqual(["0 added, 1 already present, 2 skipped (deleted before)"]);
-    expect((await run("import - --restore", "2\n")).out).toEqual([
-      "1 added, 0 already present, 0 skipped (deleted before)",
-    ]);
+    const want = ["1 added, 0 already present, 0 skipped (deleted before)"];
+    expect((await run("import - --restore", "2\n")).out).toEqual(want);
     expect((await run("export")).out).toEqual(["2", "3"]);
   });
 });
@@ -90,10 +87,8 @@ test("restore replaces an SQLite store's plants and records with the backup's", 
   expect(await run(`backup ${folder.file("copy.db")}`)).toMatchObject({ exitCode: 0 });
   await deletePlants(database.location, [1n]);
   await run("import", "77\n");
-  expect(await run(`restore ${folder.file("copy.db")}`)).toMatchObject({
-    exitCode: 0,
-    err: [expect.stringMatching(/^restored .+ from .+copy\.db$/)],
-  });
+  const want = { exitCode: 0, err: [expect.stringMatching(/^restored .+ from .+copy\.db$/)] };
+  expect(await run(`restore ${folder.file("copy.db")}`)).toMatchObject(want);
   expect((await run("export")).out).toEqual(["1", "2"]);
   expect((await run("deletions")).out.map((line) => JSON.parse(line).plantId)).toEqual(["3"]);
 });

@@ -82,10 +82,11 @@ describe("the deletion queue", () => {
     endBatch(0, [1, 1]);
     await Promise.all(deletions);
     await turn();
-    expect(sentIds()).toEqual([
+    const want = [
       [1n, 2n],
       [3n, 4n],
-    ]);
+    ];
+    expect(sentIds()).toEqual(want);
     endBatch(1, [1, 1]);
     await Promise.all(next);
   });

@@ -31,10 +31,11 @@ describe("importing plants", () => {
     const onBatch = (ids: number): void => void batches.push([ids, plantsIn(folder.file("plants.db")).length]);
     const counts = await importPlants(database, textOf(text), { onBatch });
     expect(counts).toEqual({ added: 11_000, present: 1_000, deleted: 0 });
-    expect(batches).toEqual([
+    const want = [
       [10_000, 10_000],
       [2_000, 11_000],
-    ]);
+    ];
+    expect(batches).toEqual(want);
   });
 
   test("counts the deleted plants that it skips, or restores them if requested", async () => {

@@ -53,10 +53,8 @@ describe("committing a batch", () => {
     const batch = batchOf(...Array.from({ length: 100 }, (_, i) => BigInt(i + 1)));
     // At a database's size limit, SQLite returns the same error as for a full disk, SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
-    expect(deleteBatch(batch)).toEqual({
-      problem: { text: "the disk is full", isTemporary: true },
-      outcomes: batch.map(() => "unavailable"),
-    });
+    const want = { problem: { text: "the disk is full", isTemporary: true }, outcomes: batch.map(() => "unavailable") };
+    expect(deleteBatch(batch)).toEqual(want);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
     expect(deleteBatch(batch)).toEqual({ outcomes: batch.map(() => "deleted") });
@@ -74,9 +72,8 @@ describe("committing a batch", () => {
       INSERT INTO plants VALUES (1);
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const keys = ["used", "kept", "used", null, "new", "new", "new"];
-    expect(deleteBatch(withKeys(batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), ...keys))).toEqual({
-      outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
-    });
+    const want = { outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"] };
+    expect(deleteBatch(withKeys(batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), ...keys))).toEqual(want);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
       "SELECT k.idempotency_key AS id FROM deletions LEFT JOIN idempotency_keys AS k USING (seq) ORDER BY seq";
@@ -119,9 +116,8 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
              BEGIN SELECT RAISE(IGNORE); END`);
-    expect(prepareDeleteBatch(db)(withKeys(batchOf(1n, 2n, 3n), "yes", "no", null))).toEqual({
-      outcomes: ["deleted", "protected", "deleted"],
-    });
+    const want = { outcomes: ["deleted", "protected", "deleted"] };
+    expect(prepareDeleteBatch(db)(withKeys(batchOf(1n, 2n, 3n), "yes", "no", null))).toEqual(want);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
     db.close();
@@ -175,11 +171,12 @@ describe("committing a batch", () => {
     deleteInFirst(batchOf(1n));
     deleteInSecond(batchOf(2n));
     deleteInFirst(batchOf(3n));
-    expect(first.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual([
+    const want = [
       { plant_id: 1n, batch: 1n },
       { plant_id: 2n, batch: 2n },
       { plant_id: 3n, batch: 3n },
-    ]);
+    ];
+    expect(first.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual(want);
   });
 });
 

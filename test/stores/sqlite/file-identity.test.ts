@@ -65,10 +65,8 @@ describe("an SQLite store", () => {
       await using store = closing(await openSqliteStore({ file }));
       await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
       interfere(file);
-      await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
-        code: Code.Unavailable,
-        rawMessage: "the plant store cannot process the request at the moment",
-      });
+      const want = { code: Code.Unavailable, rawMessage: "the plant store cannot process the request at the moment" };
+      await expect(store.delete(2n, deleteCall())).rejects.toMatchObject(want);
       expect(store.problem).toBe(`${file}: ${problem}`);
       await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
       expect(plantsAfterRestart(file)).toEqual(remaining);

@@ -143,15 +143,10 @@ describe("a leftover log", () => {
     expect(() => openDatabase({ file })).toThrow(problem);
     expect(() => checkDatabaseFile(file)).toThrow(/plants\.db: the file is damaged \(.+\)$/);
     const store = await openSqliteStore({ file });
-    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
-      code: Code.Unavailable,
-      rawMessage: "the plant store cannot process the request at the moment",
-    });
-    expect([store.problem, store.isChecking, store.needsRestart]).toEqual([
-      expect.stringMatching(problem),
-      false,
-      false,
-    ]);
+    const want = { code: Code.Unavailable, rawMessage: "the plant store cannot process the request at the moment" };
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject(want);
+    const expected = [expect.stringMatching(problem), false, false];
+    expect([store.problem, store.isChecking, store.needsRestart]).toEqual(expected);
     expect(store.problem).toMatch(/^\S+plants\.db: its write-ahead log/);
     await store.close();
     expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);

@@ -57,22 +57,19 @@ test.each([
 // oxfmt-ignore
 const fences: Fences = {
   allowed: {
-    "plantstore/index.ts": [
-      "plantstore/server", "plantstore/service", "plantstore/stores", "@protoport/auth", "@protoport/telemetry/logs"],
-    "plantstore/command": [
-      "plantstore/server", "plantstore/service", "plantstore/stores", "@protoport/auth", "@protoport/auth/inputs",
-      "@protoport/command-line", "@protoport/command-line/settings", "@protoport/telemetry/logs",
-      "@protoport/telemetry/metrics"],
-    "plantstore/server": [
-      "plantstore/service", "plantstore/stores", "plantstore/gen", "@protoport/auth", "@protoport/auth/inputs",
-      "@protoport/command-line", "@protoport/command-line/settings", "@protoport/docs-page", "@protoport/gateway",
-      "@protoport/gateway/health", "@protoport/gateway/mcp", "@protoport/gateway/openapi",
+    "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "@protoport/auth",
+      "@protoport/telemetry/logs"],
+    "plantstore/command": ["plantstore/server", "plantstore/service", "plantstore/stores", "@protoport/auth",
+      "@protoport/auth/inputs", "@protoport/command-line", "@protoport/command-line/settings",
+      "@protoport/telemetry/logs", "@protoport/telemetry/metrics"],
+    "plantstore/server": ["plantstore/service", "plantstore/stores", "plantstore/gen", "@protoport/auth",
+      "@protoport/auth/inputs", "@protoport/command-line", "@protoport/command-line/settings", "@protoport/docs-page",
+      "@protoport/gateway", "@protoport/gateway/health", "@protoport/gateway/mcp", "@protoport/gateway/openapi",
       "@protoport/gateway/reflection", "@protoport/telemetry/logs", "@protoport/telemetry/metrics",
       "@protoport/telemetry/opentelemetry"],
     "plantstore/stores": ["plantstore/service", "@protoport/command-line"],
-    "plantstore/service": [
-      "plantstore/gen", "@protoport/auth", "@protoport/auth/inputs", "@protoport/gateway", "@protoport/gateway/health",
-      "@protoport/gateway/reflection", "@protoport/telemetry/logs"],
+    "plantstore/service": ["plantstore/gen", "@protoport/auth", "@protoport/auth/inputs", "@protoport/gateway",
+      "@protoport/gateway/health", "@protoport/gateway/reflection", "@protoport/telemetry/logs"],
     "plantstore/client": ["plantstore/gen"],
     "plantstore/gen": ["@protoport/gateway/gen/google/api/annotations_pb.js"],
   },

@@ -100,10 +100,8 @@ test.each(blocks)("the commands at line $line in $page print the documented outp
     const [, port = ""] = await running.find(/"port":(\d+)/);
     const [credential = ""] = token.exec(printed) ?? [];
     const authority = step.command.includes("TLS_CERT_FILE") ? place.authority : undefined;
-    expect(await deletePlant(authority, Number(port), credential)).toEqual({
-      error: 5,
-      message: "plant 4200 not found",
-    });
+    const want = { error: 5, message: "plant 4200 not found" };
+    expect(await deletePlant(authority, Number(port), credential)).toEqual(want);
   }
   expect(printed).toMatch(token);
 });

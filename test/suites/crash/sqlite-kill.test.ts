@@ -32,10 +32,8 @@ describe("a server on SQLite that is killed under load", () => {
     const gone = Number(plants) - left.size;
     const counted = "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions";
     const [counts] = readSqlite(file, counted);
-    expect({ records: Number(counts?.["records"]), plants: Number(counts?.["plants"]) }).toEqual({
-      records: gone,
-      plants: gone,
-    });
+    const want = { records: gone, plants: gone };
+    expect({ records: Number(counts?.["records"]), plants: Number(counts?.["plants"]) }).toEqual(want);
   });
 });
 

@@ -160,12 +160,10 @@ describe.runIf(isMountTried)("two servers on a folder that is mounted twice", ()
   });
 });
 
+// oxfmt-ignore
 const appearing: readonly { name: string; add: (file: string, pid: number) => void; remove: typeof mountFor }[] = [
-  {
-    name: "a hard link",
-    add: (file) => linkSync(file, `${file}.second`),
-    remove: (_pid, file) => rmSync(`${file}.second`),
-  },
+  { name: "a hard link", add: (file) => linkSync(file, `${file}.second`),
+    remove: (_pid, file) => rmSync(`${file}.second`) },
   { name: "a mount", add: (file, pid) => mountFor(pid, file), remove: unmountFor },
 ];
 

@@ -27,9 +27,8 @@ const secretsIn = (text: string): string[] => text.match(/plantstore-[0-9a-z]{10
 test("the overlay sets image, namespace, replicas and settings, and migrates first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
   // oxfmt-ignore
-  expect(kindsOf(documents)).toEqual([
-    "Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service",
-  ]);
+  const want = ["Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"];
+  expect(kindsOf(documents)).toEqual(want);
   for (const text of documents) expect(text).toMatch(/^ {2}namespace: plants$/m);
   const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));
   expect(deployment).toMatch(/replicas: 5$/m);

@@ -117,7 +117,6 @@ describe.each([
 test("a client without a token discovers the authorization server, and then deletes", async () => {
   const connected = await connectWithoutToken(server.url, server.issuer);
   expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
-  expect(server.tokenRequests).toEqual([
-    { grant_type: "client_credentials", resource: server.url, scope: "plants:delete" },
-  ]);
+  const want = [{ grant_type: "client_credentials", resource: server.url, scope: "plants:delete" }];
+  expect(server.tokenRequests).toEqual(want);
 });

@@ -155,12 +155,8 @@ async function startProxy(): Promise<Served> {
     // oxfmt-ignore
     calls: [
       ...both.flatMap((version): LeftCall[] => [
-        {
-          name: "calls over REST",
-          version,
-          state: "waits",
-          request: (number) => ({ httpMethod: "GET", path: `/sensors/${number}/reading`, header: {} }),
-        },
+        { name: "calls over REST", version, state: "waits",
+          request: (number) => ({ httpMethod: "GET", path: `/sensors/${number}/reading`, header: {} }) },
         { name: "streams over gRPC-Web", version, state: "writes", request: () => post(watch, grpcWeb, watched) },
       ]),
       { name: "calls over gRPC", version: "2", state: "waits",

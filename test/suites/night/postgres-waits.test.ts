@@ -125,9 +125,8 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
     await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
-    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
-      rawMessage: "the plant store cannot process the request at the moment",
-    });
+    const want = { rawMessage: "the plant store cannot process the request at the moment" };
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject(want);
     await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

@@ -78,10 +78,8 @@ describe("npm run release", () => {
   test("fails when the version's tag exists", async () => {
     git("tag", "v8.8.8");
     const { exitCode, stderr } = await release("8.8.8");
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 1,
-      stderr: "not released: tag v8.8.8 already exists; choose another version\n",
-    });
+    const want = { exitCode: 1, stderr: "not released: tag v8.8.8 already exists; choose another version\n" };
+    expect({ exitCode, stderr }).toEqual(want);
   });
 
   test("changes no files or tags when it fails", () => {

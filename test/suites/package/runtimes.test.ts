@@ -81,6 +81,7 @@ async function callByTls({ address, port }: Address): Promise<string> {
 const greeting = '{"name":"Hello Ann"}';
 
 /** What the page lists, with how the gateway serves, and a call's expected outcome. */
+// oxfmt-ignore
 const rows: readonly {
   row: string;
   way: "own" | "mounted" | "tls";
@@ -88,22 +89,14 @@ const rows: readonly {
   want: unknown;
 }[] = [
   { row: "REST", way: "own", call: (at) => callRest(at, "/greetings/Ann"), want: greeting },
-  {
-    row: "a server stream over REST",
-    way: "own",
-    call: (at) => callRest(at, "/greetings/Ann/twice"),
-    want: `${greeting}\n${greeting}\n`,
-  },
+  { row: "a server stream over REST", way: "own", call: (at) => callRest(at, "/greetings/Ann/twice"),
+    want: `${greeting}\n${greeting}\n` },
   { row: "Connect", way: "own", call: (at) => callRpc(at, "connect-json"), want: 0 },
   { row: "gRPC-Web", way: "own", call: (at) => callRpc(at, "grpc-web"), want: 0 },
   { row: "gRPC", way: "own", call: (at) => callRpc(at, "grpc"), want: 0 },
   { row: "TLS with HTTP/2 by ALPN", way: "tls", call: callByTls, want: greeting },
-  {
-    row: "`handler` in a server of `node:http`",
-    way: "mounted",
-    call: (at) => callRest(at, "/greetings/Ann"),
-    want: greeting,
-  },
+  { row: "`handler` in a server of `node:http`", way: "mounted", call: (at) => callRest(at, "/greetings/Ann"),
+    want: greeting },
 ];
 
 let user: UserProject;

@@ -80,9 +80,8 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   await expect.poll(() => deletePlant(3), { timeout: 30_000 }).toBe(204);
   await shell.run(follow);
   await shell.run(reset);
-  await expect
-    .poll(() => runSql(urlB, "SHOW synchronous_standby_names"))
-    .toMatchObject([{ synchronous_standby_names: "ANY 1 (standby_a, standby_b)" }]);
+  const want = [{ synchronous_standby_names: "ANY 1 (standby_a, standby_b)" }];
+  await expect.poll(() => runSql(urlB, "SHOW synchronous_standby_names")).toMatchObject(want);
   expect(await deletePlant(4)).toBe(204);
   await shell.run(check);
 });

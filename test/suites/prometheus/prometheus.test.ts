@@ -42,10 +42,8 @@ test.each(["deploy/prometheus/prometheus.yml", "protoport/deploy/prometheus.yml"
   "promtool finds no problems in %s and its rules",
   async (name) => {
     const { code, output } = await promtool("check", "config", join(projectFolder, name));
-    expect({ code, output }).toMatchObject({
-      code: 0,
-      output: expect.stringContaining(`SUCCESS: ${alerts} rules found`),
-    });
+    const want = { code: 0, output: expect.stringContaining(`SUCCESS: ${alerts} rules found`) };
+    expect({ code, output }).toMatchObject(want);
   },
 );
 

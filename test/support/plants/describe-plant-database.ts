@@ -52,10 +52,11 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     test("imports each plant once, and counts duplicates as existing plants", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
-      await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual([
+      const want = [
         { added: 1, present: 2, deleted: 0 },
         { added: 0, present: 1, deleted: 0 },
-      ]);
+      ];
+      await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual(want);
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n]);
     });
 
@@ -116,9 +117,8 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await opened.store.delete(1n, deleteCall());
       await using restoring = await opened.database.startImport({ restore: true });
       await restoring.add([1n]);
-      await expect(importInto(opened.database, [[1n, 1n, 2n]])).resolves.toEqual([
-        { added: 0, present: 1, deleted: 2 },
-      ]);
+      const want = [{ added: 0, present: 1, deleted: 2 }];
+      await expect(importInto(opened.database, [[1n, 1n, 2n]])).resolves.toEqual(want);
       expect(await exported(opened.database)).toEqual([1n, 2n]);
     });
 
@@ -128,9 +128,8 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await opened.store.delete(3n, deleteCall());
       await using restoring = await opened.database.startImport({ restore: true });
       await restoring.add([3n]);
-      await expect(importInto(opened.database, [[1n, 2n, 4n]])).resolves.toEqual([
-        { added: 2, present: 1, deleted: 0 },
-      ]);
+      const want = [{ added: 2, present: 1, deleted: 0 }];
+      await expect(importInto(opened.database, [[1n, 2n, 4n]])).resolves.toEqual(want);
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n, 4n]);
     });
 
@@ -145,10 +144,11 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     test("accepts an empty batch, and exports no empty chunk", async () => {
       await using opened = await open();
       await expect(collect(opened.database.exportPlants())).resolves.toEqual([]);
-      await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
+      const want = [
         { added: 0, present: 0, deleted: 0 },
         { added: 1, present: 0, deleted: 0 },
-      ]);
+      ];
+      await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual(want);
     });
 
     test("exports many plants exactly once, in chunks", async () => {

@@ -14,9 +14,7 @@ test("man/plantstore.1 is up to date", () => {
 test("the man page contains all settings, and only man(7) requests", () => {
   const missing = Object.values(settings).filter(({ variable }) => !page.includes(variable));
   const requests = page.split("\n").flatMap((line) => /^[.']\S*/.exec(line) ?? []);
-  expect({ missing, requests: [...new Set(requests)].toSorted() }).toEqual({
-    missing: [],
-    requests: [".B", ".P", ".SH", ".SS", ".TH", ".TP", ".br"],
-  });
+  const want = { missing: [], requests: [".B", ".P", ".SH", ".SS", ".TH", ".TP", ".br"] };
+  expect({ missing, requests: [...new Set(requests)].toSorted() }).toEqual(want);
   expect(page).toMatch(/^[\n -~]+$/);
 });

@@ -82,22 +82,13 @@ const each = (variable: string, ...values: readonly string[]): Environment[] =>
 const groups: readonly Group[] = [
   {
     valid: [{}, ...each("HOST", "localhost", "127.0.0.1", `unix:${folder.file("socket")}`)],
-    invalid: [
-      ...each("HOST", "999.1.1.1", "127.0.0.1:80", "http://127.0.0.1", "[::1]", "::::", "192.0.2.1"),
+    invalid: [...each("HOST", "999.1.1.1", "127.0.0.1:80", "http://127.0.0.1", "[::1]", "::::", "192.0.2.1"),
       ...each("HOST", "127.0.0.1 ", "127.0.0.1,::1", "unix:", `unix:${"s".repeat(108)}`, `unix:${missing}/socket`),
-      ...each("HOST", `unix:${other}`, `unix:${aFolder}`, `unix:${other}/socket`),
-    ],
+      ...each("HOST", `unix:${other}`, `unix:${aFolder}`, `unix:${other}/socket`)],
   },
   { valid: [{}, { PORT: "0" }],
     invalid: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081") },
-  { valid: [{}, { PLANTSTORE_SOCKET_MODE: "600" }],
-    invalid: each("PLANTSTORE_SOCKET_MODE", "6", "888", "rw-rw----", "0o660") },
   { valid: [{}, { PLANTSTORE_WORKERS: "1" }], invalid: each("PLANTSTORE_WORKERS", "0", "2", "257", "auto") },
-  { valid: [{}, { PLANTSTORE_MAX_CONNECTION_AGE_MS: "60000", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" }],
-    invalid: [
-      ...each("PLANTSTORE_MAX_CONNECTION_AGE_MS", "0", "1m", "31536000001"),
-      { PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" },
-    ] },
   {
     // Most values have no file, because that is ten times faster.
     valid: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
@@ -115,8 +106,6 @@ const groups: readonly Group[] = [
       { DATABASE_URL_FILE: other },
     ],
   },
-  { valid: [{}, { PLANTSTORE_DELETIONS_KEPT_HOURS: "24" }],
-    invalid: each("PLANTSTORE_DELETIONS_KEPT_HOURS", "0", "90d", "876001") },
   { valid: [{}, { PLANTSTORE_TOKENS: "a-token-of-this-test,another-token-of-it" }],
     invalid: each("PLANTSTORE_TOKENS", ",", "a-short-token", "a token of this test", "tokens-of-this-tést") },
   { valid: [{}, { PLANTSTORE_TOKEN_HASHES_FILE: hashes }, { PLANTSTORE_TOKEN_HASHES_FILE: empty }],
@@ -135,9 +124,6 @@ const groups: readonly Group[] = [
       { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
       { PLANTSTORE_JWT_KEYS_FILE: keySet },
     ] },
-  { valid: [{}, { PLANTSTORE_JWT_ALGORITHMS: "ES256" }],
-    invalid: each("PLANTSTORE_JWT_ALGORITHMS", "HS256", "none", "ES256;RS256") },
-  { valid: [{}, { PLANTSTORE_JWT_TYPE: "any" }], invalid: each("PLANTSTORE_JWT_TYPE", "jwt", "at+JWT") },
   { valid: [{}, { PLANTSTORE_PROVIDER_SCOPES: "enforced" }],
     invalid: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }] },
   { valid: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants" }], invalid: [
@@ -157,38 +143,16 @@ const groups: readonly Group[] = [
       "https://plants.example/?a=1",
       "/shop",
     ) },
-  { valid: [{}, { PLANTSTORE_DOCS: "open" }], invalid: each("PLANTSTORE_DOCS", "on", "OPEN") },
-  { valid: [{}, ...each("PLANTSTORE_CORS_ORIGINS", "*", "https://shop.example,http://127.0.0.1:3000")],
-    invalid: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*") },
   {
     // The settings are one group, because PROXY headers and TLS cannot be combined on a Unix socket.
-    valid: [
-      {},
-      proxies,
-      { ...proxies, PLANTSTORE_PROXY_PROTOCOL: "on" },
-      { ...proxies, PLANTSTORE_PROXY_FIELDS: "forwarded" },
-      tls,
-      { ...proxies, ...tls },
-    ],
-    invalid: [
-      ...each("PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/33", "10.0.0", "proxy", ",", "10.0.0.1/", "::/129"),
-      { PLANTSTORE_PROXY_PROTOCOL: "on" },
-      ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on"),
-      { TLS_CERT_FILE: cert },
-      { TLS_KEY_FILE: key },
+    valid: [{}, proxies, { ...proxies, PLANTSTORE_PROXY_PROTOCOL: "on" },
+      { ...proxies, PLANTSTORE_PROXY_FIELDS: "forwarded" }, tls, { ...proxies, ...tls }],
+    invalid: [...each("PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/33", "10.0.0", "proxy", ",", "10.0.0.1/", "::/129"),
+      { PLANTSTORE_PROXY_PROTOCOL: "on" }, ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on"),
+      { TLS_CERT_FILE: cert }, { TLS_KEY_FILE: key },
       ...[key, missing, empty, aFolder, other].map((file) => ({ ...tls, TLS_CERT_FILE: file })),
-      ...[cert, otherKey, missing, empty, other].map((file) => ({ ...tls, TLS_KEY_FILE: file })),
-    ],
+      ...[cert, otherKey, missing, empty, other].map((file) => ({ ...tls, TLS_KEY_FILE: file }))],
   },
-  { valid: [{}, { PLANTSTORE_RATE_PER_PRINCIPAL: "100", PLANTSTORE_RATE_PER_ADDRESS: "1000000" }], invalid: [
-      ...each("PLANTSTORE_RATE_PER_PRINCIPAL", "0", "1.5", "1000001"),
-      ...each("PLANTSTORE_RATE_PER_ADDRESS", "-1", "10/s"),
-    ] },
-  { valid: [{}, { LOG_LEVEL: "silent" }], invalid: each("LOG_LEVEL", "verbose", "INFO", "3") },
-  { valid: [{}, { PLANTSTORE_DRAIN_DELAY_MS: "1", PLANTSTORE_DRAIN_TIMEOUT_MS: "0" }], invalid: [
-      ...each("PLANTSTORE_DRAIN_DELAY_MS", "-1", "5s", "99999999999"),
-      ...each("PLANTSTORE_DRAIN_TIMEOUT_MS", "30.5", "Infinity"),
-    ] },
   {
     valid: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0", `unix:${folder.file("admin")}`)],
     invalid: each(

@@ -133,8 +133,6 @@ test.each<[name: string, server: Server, host: string, problem: string]>([
   const { port } = other.address;
   const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: `${host}${port}` };
   const { exitCode, err } = await runCommand(["check"], environment);
-  expect({ exitCode, first: err[0] }).toEqual({
-    exitCode: 0,
-    first: `no running server responds at 127.0.0.1:${port}: ${problem}`,
-  });
+  const want = { exitCode: 0, first: `no running server responds at 127.0.0.1:${port}: ${problem}` };
+  expect({ exitCode, first: err[0] }).toEqual(want);
 });

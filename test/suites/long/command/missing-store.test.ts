@@ -84,10 +84,8 @@ test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate ==
     make(folder);
     const before = contentOf(folder);
     const { exitCode, err } = await run(["migrate"], folder);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 1,
-      err: [`plantstore: cannot open ${folder.file("plants.db")}: ${problem(folder)}`],
-    });
+    const want = { exitCode: 1, err: [`plantstore: cannot open ${folder.file("plants.db")}: ${problem(folder)}`] };
+    expect({ exitCode, err }).toEqual(want);
     expect(contentOf(folder)).toEqual(before);
   },
 );
@@ -98,10 +96,8 @@ test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate !=
     using folder = createTempFolder();
     make(folder);
     const { exitCode, err } = await run(["migrate"], folder);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 0,
-      err: [expect.stringMatching(/^migrated the schema from version 0/)],
-    });
+    const want = { exitCode: 0, err: [expect.stringMatching(/^migrated the schema from version 0/)] };
+    expect({ exitCode, err }).toEqual(want);
     const file = folder.file("plants.db");
     expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);

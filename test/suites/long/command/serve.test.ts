@@ -79,10 +79,8 @@ test("a draining server keeps serving and exits on a second signal", async () =>
   // The wait is longer than the process may run after its drain.
   await delay(1_200);
   const ready = await fetch(`${baseUrl}/readyz`);
-  expect({ status: ready.status, body: await ready.json() }).toEqual({
-    status: 503,
-    body: { status: "not ready", obstacles: ["draining"] },
-  });
+  const want = { status: 503, body: { status: "not ready", obstacles: ["draining"] } };
+  expect({ status: ready.status, body: await ready.json() }).toEqual(want);
   expect(await deletePlant(baseUrl, 1)).toBe(400);
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(1);
@@ -238,9 +236,8 @@ describe("a demo", () => {
     const [, url = ""] = await demo.server.find(/as an MCP server: (\S+)/);
     const { header, body } = initializedRequest("tools/list", {}, [["authorization", `Bearer ${demo.token}`]]);
     const response = await fetch(url, { method: "POST", headers: Object.fromEntries(header), body: String(body) });
-    expect(await response.json()).toMatchObject({
-      result: { tools: [{ name: "plantstore_v1_PlantService_DeletePlant" }] },
-    });
+    const want = { result: { tools: [{ name: "plantstore_v1_PlantService_DeletePlant" }] } };
+    expect(await response.json()).toMatchObject(want);
   });
 
   test("reports the settings that it ignores", () => {
@@ -288,10 +285,8 @@ describe("a demo", () => {
     chmodSync(folder.file(".plantstore/token"), 0o644);
     await using second = await startDemo(folder);
     expect(idsOf(second)).toEqual(["2", "4", "5"]);
-    expect({ token: second.token, mode: modeOf(folder, ".plantstore/token") }).toEqual({
-      token: demo.token,
-      mode: 0o600,
-    });
+    const want = { token: demo.token, mode: 0o600 };
+    expect({ token: second.token, mode: modeOf(folder, ".plantstore/token") }).toEqual(want);
     expect(await deletePlant(second.baseUrl, 1, demo.token)).toBe(400);
     expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
     second.server.process.kill("SIGTERM");
@@ -322,10 +317,8 @@ test("a demo refuses to start with an empty token file", async () => {
   mkdirSync(folder.file(".plantstore"));
   writeFileSync(folder.file(".plantstore/token"), "");
   const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
-  expect({ exitCode, err }).toEqual({
-    exitCode: 1,
-    err: ["plantstore: .plantstore/token is empty; delete it to create a new token"],
-  });
+  const want = { exitCode: 1, err: ["plantstore: .plantstore/token is empty; delete it to create a new token"] };
+  expect({ exitCode, err }).toEqual(want);
 });
 
 test("two demos that create a folder at the same time share a token", async () => {

@@ -48,9 +48,6 @@ test("connect-node.ts serves over TLS until SIGTERM, with a token from a file", 
   const { httpStatus } = await http1.readResponse("DELETE");
   http1[Symbol.dispose]();
   server.process.kill("SIGTERM");
-  expect({ exitCode: await server.end(), outcomes, httpStatus }).toEqual({
-    exitCode: 0,
-    outcomes: [0, 5, 0, 5],
-    httpStatus: 204,
-  });
+  const want = { exitCode: 0, outcomes: [0, 5, 0, 5], httpStatus: 204 };
+  expect({ exitCode: await server.end(), outcomes, httpStatus }).toEqual(want);
 });

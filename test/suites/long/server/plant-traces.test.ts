@@ -103,9 +103,8 @@ test("a server exports call and commit spans in the caller's trace", async () =>
     "telemetry.sdk.language": "nodejs",
   });
   // process.command_line is not exported, because it may contain a password.
-  expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual([
-    "process.pid",
-  ]);
+  const want = ["process.pid"];
+  expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual(want);
   // Metrics are collected as well.
   const durations = traced.server.collectMetrics().find(({ name }) => name === "db.client.operation.duration");
   expect(durations?.points.some((point) => "sum" in point && point.sum > 0)).toBe(true);

@@ -85,11 +85,8 @@ describe("the storage thread", () => {
     await using thread = closing(await StorageThread.start(options));
     const deletionOf = (id: bigint) => thread.request(batchOf(id));
     const replies = Promise.all([deletionOf(1n), thread.request("check"), deletionOf(3n)]);
-    await expect(replies).resolves.toMatchObject([
-      { outcomes: ["deleted"] },
-      { problem: undefined },
-      { outcomes: ["absent"] },
-    ]);
+    const want = [{ outcomes: ["deleted"] }, { problem: undefined }, { outcomes: ["absent"] }];
+    await expect(replies).resolves.toMatchObject(want);
   });
 
   test("uses its process's compile cache", async () => {

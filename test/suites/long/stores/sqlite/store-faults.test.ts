@@ -229,10 +229,8 @@ describe("an SQLite store with a permanent problem", () => {
       spoil(file);
     }
     await refusalOf(store.delete(4_000n, deleteCall()));
-    expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
-      problem: `${file}: ${problem}`,
-      needsRestart: verb === "needs a restart",
-    });
+    const want = { problem: `${file}: ${problem}`, needsRestart: verb === "needs a restart" };
+    expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual(want);
   });
 
   test("causes no unhandled rejection if its thread exits during a check", async () => {
@@ -253,10 +251,8 @@ describe("an SQLite store with a permanent problem", () => {
     await thread.terminate();
     await delay(0);
     process.off("unhandledRejection", onFault);
-    expect({ faults, problem: store.problem }).toEqual({
-      faults: [],
-      problem: `${file}: the storage thread has exited`,
-    });
+    const want = { faults: [], problem: `${file}: the storage thread has exited` };
+    expect({ faults, problem: store.problem }).toEqual(want);
     await store.close();
   });
 
