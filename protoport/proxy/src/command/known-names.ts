@@ -58,6 +58,14 @@ export async function failForSettings(
   error: unknown,
 ): Promise<never> {
   await requireKnownNames(settings, await readFiles(settings));
+  const unreadable = settings.upstreams.findIndex(
+    ({ descriptors }) => descriptors instanceof URL && messageOf(error).includes(fileURLToPath(descriptors)),
+  );
+  if (unreadable >= 0) {
+    const problem = `requires a readable file: ${messageOf(error)}`;
+    // Not a SettingsProblem, because `wait` waits for the file.
+    throw new Error(settings.problemAt(`upstreams[${unreadable}].descriptors`, problem).message);
+  }
   const [, path, problem] = /^(upstreams\[\d+\]\.\S+) ([^]*)/.exec(messageOf(error)) ?? [];
   throw path === undefined || problem === undefined ? error : settings.problemAt(path, problem);
 }

@@ -74,7 +74,7 @@ export interface ProxySettings {
  */
 export async function toProxySettings(read: ReadSettings): Promise<ProxySettings> {
   const { settings, problemAt } = read;
-  const { listen, admin, cors, docs, requireAll, drain, wait, rateLimit, authentication } = settings;
+  const { listen, cors, docs, requireAll, drain, wait, rateLimit, authentication } = settings;
   if (rateLimit.perPrincipal !== undefined && authentication === undefined)
     throw problemAt("rateLimit.perPrincipal", "requires authentication, because calls without it have no caller");
   const ruleFiles = await Promise.all(
@@ -107,12 +107,20 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     paramHeaders: settings.mcp?.paramHeaders,
     visibility: settings.visibility,
     validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",
-    admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
+    admin: adminOf(read),
     requiresAll: requireAll,
     drain,
     waitsForDescriptors: wait,
     problemAt,
   };
+}
+
+function adminOf({ settings: { listen, admin }, problemAt }: ReadSettings): ProxySettings["admin"] {
+  if (admin.port === undefined) return undefined;
+  const { host = listen.host, port } = admin;
+  if (port !== 0 && port === listen.port && host === listen.host)
+    throw problemAt("admin.port", `must differ from listen.port, got ${port}`);
+  return { host, port };
 }
 
 function documentInfoOf({ settings: { openapi }, problemAt }: ReadSettings): Partial<OpenApiInfo> {

@@ -44,6 +44,8 @@ test.each(
     { text: "openapi: { license: { name: MIT, identifier: MIT, url: https://a.example } }",
       problem: "openapi.license.url must not be combined with openapi.license.identifier; use one of them" },
     { text: "rateLimit: { perPrincipal: 1 }", problem: "2:28: rateLimit.perPrincipal requires authentication" },
+    { text: "listen: { port: 90 }\nadmin: { port: 90 }",
+      problem: "proxy.yaml:3:16: admin.port must differ from listen.port, got 90" },
     { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
     { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
   ],
@@ -57,6 +59,10 @@ test.each(
 
 test.each<{ text: string; settings: Partial<Record<keyof ProxySettings, unknown>> }>([
   { text: "validate: true\nvalidateReflected: true", settings: { validates: "upstreams" } },
+  {
+    text: "listen: { port: 90 }\nadmin: { host: 127.0.0.2, port: 90 }",
+    settings: { admin: { host: "127.0.0.2", port: 90 } },
+  },
   { text: "", settings: { validates: "none", admin: undefined, cors: undefined, tools: undefined } },
   { text: "admin: { port: 0 }", settings: { admin: { host: "127.0.0.1", port: 0 } } },
   { text: 'listen: { host: "::" }\nadmin: { port: 1 }', settings: { admin: { host: "::", port: 1 } } },

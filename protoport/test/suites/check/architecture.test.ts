@@ -130,7 +130,7 @@ const limits = [
   { name: "frameworks", lines: 1180, files: 8, exports: 34 },
   { name: "gateway", lines: 34915, files: 258, exports: 30 },
   { name: "grpc-handlers", lines: 2675, files: 23, exports: 20 },
-  { name: "proxy", lines: 12354, files: 99, exports: 25 },
+  { name: "proxy", lines: 12370, files: 99, exports: 25 },
   { name: "rest-client", lines: 1890, files: 15, exports: 20 },
   { name: "telemetry", lines: 2255, files: 25, exports: 39 },
 ];
@@ -142,9 +142,9 @@ test.each(limits)("the sources of $name stay within $lines lines, $files files a
   expect(exports).toBeLessThanOrEqual(limit.exports);
 });
 
-test("the proxy without definitions stays within 9,775 lines", () => {
+test("the proxy without definitions stays within 9,793 lines", () => {
   const [proxy, definitions] = ["proxy", "proxy/definitions"].map((name) => tree.sizeOf(name).lines);
-  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_777);
+  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_793);
 });
 
 test("every package has size limits", () => {

@@ -233,7 +233,9 @@ test("with --wait, the proxy serves once the upstream provides descriptors", asy
   const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
   await using running = proxy(...args);
   const admin = await running.url(/^health and metrics at (\S+)/);
-  await expect.poll(() => running.errors).toEqual([expect.stringContaining("waiting for descriptors: ENOENT")]);
+  await expect
+    .poll(() => running.errors)
+    .toEqual([expect.stringContaining("waiting for descriptors: --descriptors requires a readable file: ENOENT")]);
   expect(await get(`${admin}/readyz`)).toEqual({
     status: 503,
     body: '{"status":"not ready","obstacles":["descriptors"]}',
@@ -587,10 +589,12 @@ describe("protoport serve", () => {
         message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"' },
       { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
       ...[[], ["--check", "--wait"]].map((more) => ({ args: [...local, "--descriptors", "/none", ...more],
-        message: "cannot start the proxy: ENOENT",
+        message: "cannot start the proxy: --descriptors requires a readable file: ENOENT",
         exitCode: 1,
       })),
-      { args: [...local, "--descriptors", "/dev/zero"], message: "/dev/zero is not a regular file", exitCode: 1 },
+      { args: [...local, "--descriptors", "/dev/zero"],
+        message: "--descriptors requires a readable file: /dev/zero is not a regular file",
+        exitCode: 1 },
       { args: [...local, "--descriptors", set, "--service", "a.B"],
         message: '--service must match a service of the descriptors, got "a.B"' },
       { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
