@@ -241,22 +241,13 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schema and the component name of each error format in `error-forms.ts`. */
-const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
-  status: {
-    name: "google.rpc.Status",
-    schema: {
-      type: "object",
-      properties: {
-        code: codeNumber,
-        status: codeNameSchema,
-        message: textSchema,
-        details,
-      },
-      required: ["code", "status", "message", "details"],
-      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
-    },
-  },
+interface NamedSchema {
+  readonly name: string;
+  readonly schema: OpenApiSchema;
+}
+
+/** The schema and the component name of each error format in `error-forms.ts` that has optional members. */
+const errorSchemas: Readonly<Record<Exclude<ErrorForm, "status">, NamedSchema>> = {
   google: {
     name: "google.rpc.Error",
     schema: {
@@ -290,6 +281,9 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
   },
 };
 
+/** The format `status` as a template. */
+const statusTemplate = { code: "{number}", status: "{code}", message: "{message}", details: "{details}" };
+
 /** The schemas of the placeholders in `rest.errorBody`. */
 const placeholderSchemas: Readonly<Record<ErrorPlaceholder, OpenApiSchema>> = {
   code: codeNameSchema,
@@ -314,10 +308,11 @@ function schemaOfTemplate(value: JsonValue): OpenApiSchema {
   return { type: "object", properties, required: Object.keys(value) };
 }
 
-function schemaOfErrors(form: ErrorForm, template: RestOptions["errorBody"]): (typeof errorSchemas)[ErrorForm] {
-  if (template === undefined) return errorSchemas[form];
+function schemaOfErrors(form: ErrorForm, ownTemplate: RestOptions["errorBody"]): NamedSchema {
+  if (ownTemplate === undefined && form !== "status") return errorSchemas[form];
+  const [name, template] = ownTemplate ? ["ErrorBody", ownTemplate] : ["google.rpc.Status", statusTemplate];
   const parts = { code: "NOT_FOUND", number: 5, httpStatus: 404, message: "not found", details: [] };
-  return { name: "ErrorBody", schema: { ...schemaOfTemplate(template), examples: [fillErrorBody(template, parts)] } };
+  return { name, schema: { ...schemaOfTemplate(template), examples: [fillErrorBody(template, parts)] } };
 }
 
 function standardErrors(schemas: Schemas, rest: RestOptions): readonly OpenApiError[] {

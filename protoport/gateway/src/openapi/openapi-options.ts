@@ -97,16 +97,6 @@ export function externalDocsOf(desc: Described): {
 /** The field number of the `openapiv3_*` options (protoc-gen-openapiv3/options/annotations.proto). */
 const openApi3Number = 1295;
 
-/** The names of the `openapiv3_*` options, which documents do not use. */
-const openApi3Options = {
-  file: "openapiv3_document",
-  rpc: "openapiv3_operation",
-  message: "openapiv3_schema",
-  field: "openapiv3_field",
-  service: "",
-  enum: "",
-};
-
 /**
  * Returns the unsupported `openapiv2_*` fields and `openapiv3_*` options of services and their types, each with the
  * descriptors that set it.
@@ -123,7 +113,8 @@ export function unsupportedOpenApiOptions(services: readonly DescService[]): Rea
 /** Returns the names of a descriptor's option fields that documents do not use, or of the option if it is malformed. */
 function unusedFieldsOf(desc: Described | DescFile): readonly string[] {
   const hasOpenApi3 = desc.proto.options?.$unknown?.some(({ no }) => no === openApi3Number) === true;
-  return [...unusedOpenApi2(desc), ...(hasOpenApi3 ? [openApi3Options[desc.kind]] : [])];
+  const name = optionOfKind[desc.kind].name.replace("openapiv2", "openapiv3").replace("swagger", "document");
+  return [...unusedOpenApi2(desc), ...(hasOpenApi3 ? [name] : [])];
 }
 
 function unusedOpenApi2(desc: Described | DescFile): readonly string[] {

@@ -53,21 +53,16 @@ export async function writeOpenApi(
 /** Returns a function that returns an RPC's requirements with the scopes of its option, or `undefined` without them. */
 function describeScopes({
   securitySchemes = {},
-  security,
+  security = [Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, []]))],
 }: OpenApiBase): NonNullable<OpenApiOptions["describeSecurity"]> {
-  const names = Object.keys(securitySchemes);
-  const alternatives = security ?? [Object.fromEntries(names.map((name) => [name, []]))];
+  if (Object.keys(securitySchemes).length === 0) return () => undefined;
   return (method) => {
-    const scopes = names.length === 0 ? undefined : requiredScopesOf(method);
-    return (
-      scopes &&
-      alternatives.map((requirement) => {
-        const entries = Object.entries(requirement);
-        return Object.fromEntries(
-          entries.map(([name, own]) => [name, hasScopes(securitySchemes[name]) ? scopes : own]),
-        );
-      })
-    );
+    const scopes = requiredScopesOf(method);
+    if (scopes === undefined) return undefined;
+    const withScopes = ([name, own]: [string, readonly string[]]): [string, readonly string[]] => {
+      return [name, hasScopes(securitySchemes[name]) ? scopes : own];
+    };
+    return security.map((each) => Object.fromEntries(Object.entries(each).map(withScopes)));
   };
 }
 

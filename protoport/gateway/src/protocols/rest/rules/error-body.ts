@@ -40,27 +40,23 @@ export function* errorBodyProblems(
   value: unknown,
   path: readonly string[] = [],
 ): Generator<{ readonly path: readonly string[]; readonly problem: string }> {
-  const problem = isJsonObject(value) ? undefined : path.length === 0 ? "must be an object" : problemOfItem(value);
-  if (problem !== undefined) yield { path, problem };
-  else if (path.length > maxDepth) yield { path, problem: `must be in at most ${maxDepth} objects and arrays` };
-  else if (typeof value === "object" && value !== null)
-    for (const [name, member] of Object.entries(value)) {
-      if (/[{}]/.test(name)) yield { path, problem: `must have names without braces, got ${JSON.stringify(name)}` };
-      yield* errorBodyProblems(member, [...path, name]);
-    }
-}
-
-function isJsonObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
-}
-
-function problemOfItem(value: unknown): string | undefined {
-  if (typeof value === "string") {
-    if (!/[{}]/.test(value) || placeholderOf(value) !== undefined) return undefined;
-    return `must be ${[...placeholders.keys()].join(", ")} or text without braces, got ${JSON.stringify(value)}`;
+  const problem = problemOf(value, path.length);
+  if (problem !== undefined) return yield { path, problem };
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (/[{}]/.test(name)) yield { path, problem: `must have names without braces, got ${JSON.stringify(name)}` };
+    yield* errorBodyProblems(member, [...path, name]);
   }
-  const isJson = value === null || typeof value === "boolean" || Array.isArray(value) || Number.isFinite(value);
-  return isJson ? undefined : "must be JSON";
+}
+
+function problemOf(value: unknown, depth: number): string | undefined {
+  const isObject = Object(value) === value && [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  if (depth === 0 && !isObject) return "must be an object";
+  if (typeof value === "string" && /[{}]/.test(value) && placeholderOf(value) === undefined)
+    return `must be ${[...placeholders.keys()].join(", ")} or text without braces, got ${JSON.stringify(value)}`;
+  const isItem = value === null || ["boolean", "string"].includes(typeof value) || Number.isFinite(value);
+  if (!isObject && !isItem && !Array.isArray(value)) return "must be JSON";
+  return depth > maxDepth ? `must be in at most ${maxDepth} objects and arrays` : undefined;
 }
 
 /** @throws TypeError for a template with a problem */
