@@ -1,4 +1,4 @@
-import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type Caller,
@@ -24,7 +24,7 @@ export class HandlerForwarder implements Forwarder {
   readonly #codec: MethodCodec;
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;
-  readonly #normalize: ReturnType<typeof createTimestampNormalizer>;
+  readonly #hasTimestamps: boolean;
 
   /** @param desc - describes the messages for JSON */
   constructor(desc: DescMethod, method: ServedMethod) {
@@ -39,7 +39,7 @@ export class HandlerForwarder implements Forwarder {
     };
     this.#write = createBinaryWriter(desc.input, undefined);
     this.#read = createBinaryReader(desc.output, undefined);
-    this.#normalize = createTimestampNormalizer(desc.output);
+    this.#hasTimestamps = containsTimestamps(desc.output);
   }
 
   unary(caller: Caller, request: Envelope, reply: Reply): void {
@@ -63,7 +63,7 @@ export class HandlerForwarder implements Forwarder {
   decode(bytes: Uint8Array): Message {
     try {
       const message = this.#read(bytes);
-      this.#normalize?.(message);
+      if (this.#hasTimestamps) normalizeTimestamps(message);
       return message;
     } catch (error) {
       const what = `a response does not match the descriptor of ${this.#desc.output.typeName}`;
@@ -97,54 +97,26 @@ function createMessageReader({ requestDeserialize, path }: AnyDefinition): (mess
 
 const timestampName = "google.protobuf.Timestamp";
 
-/**
- * Returns a function that makes the `nanos` of timestamps in a message positive, or `undefined` if the type contains no
- * timestamp. ts-proto writes a `Date` before 1970 with negative `nanos` if it has milliseconds, which JSON cannot have.
- */
-function createTimestampNormalizer(desc: DescMessage): ((message: Message) => void) | undefined {
-  const fieldsOf = findTimestampFields(desc);
-  if (!fieldsOf.has(desc) && desc.typeName !== timestampName) return undefined;
-  const normalize = (type: DescMessage, message: object): void => {
-    if (type.typeName === timestampName) return makePositive(message);
-    for (const field of fieldsOf.get(type) ?? []) {
-      const { message: inner } = field;
-      if (inner === undefined) continue;
-      for (const each of messagesInField(field, message)) normalize(inner, each);
-    }
-  };
-  return (message) => normalize(desc, message);
-}
-
-/** Returns the fields of a message type, and of all types in it, that contain timestamps at any depth. */
-function findTimestampFields(desc: DescMessage): ReadonlyMap<DescMessage, readonly DescField[]> {
+/** Returns whether a message type is a timestamp, or contains timestamps at any depth. */
+function containsTimestamps(desc: DescMessage): boolean {
   const types = new Set([desc]);
   for (const type of types) for (const { message } of type.fields) if (message !== undefined) types.add(message);
-  const found = new Map<DescMessage, readonly DescField[]>();
-  const contains = ({ message }: DescField): boolean =>
-    message !== undefined && (message.typeName === timestampName || found.has(message));
-  // Each round finds types that contain the types of the rounds before.
-  for (let size = -1; size < found.size;) {
-    size = found.size;
-    for (const type of types) {
-      const fields = type.fields.filter(contains);
-      if (fields.length > 0) found.set(type, fields);
-    }
+  return [...types].some(({ typeName }) => typeName === timestampName);
+}
+
+/**
+ * Makes the `nanos` of timestamps in a message positive. ts-proto writes a `Date` before 1970 with negative `nanos` if it
+ * has milliseconds, which JSON cannot have.
+ */
+function normalizeTimestamps(value: object): void {
+  const { seconds, nanos }: { seconds?: unknown; nanos?: unknown } = value;
+  const isTimestamp = Reflect.get(value, "$typeName") === timestampName;
+  // The JSON of a google.protobuf.Struct may resemble a timestamp, but contains no bigint.
+  if (isTimestamp && typeof seconds === "bigint" && typeof nanos === "number") {
+    if (nanos < 0 && nanos > -1e9) Object.assign(value, { seconds: seconds - 1n, nanos: nanos + 1e9 });
+    return;
   }
-  return found;
-}
-
-/** Returns the messages in a field, which may be a list, a map or a member of a oneof. */
-function messagesInField({ fieldKind, localName, oneof }: DescField, message: object): readonly object[] {
-  const owner: unknown = oneof === undefined ? message : Reflect.get(message, oneof.localName);
-  if (oneof !== undefined && Reflect.get(Object(owner), "case") !== localName) return [];
-  const value: unknown = Reflect.get(Object(owner), oneof === undefined ? localName : "value");
-  if (typeof value !== "object" || value === null) return [];
-  return fieldKind === "message" ? [value] : Object.values(value);
-}
-
-function makePositive(timestamp: { seconds?: bigint; nanos?: number }): void {
-  const { seconds = 0n, nanos = 0 } = timestamp;
-  if (nanos >= 0 || nanos <= -1e9) return;
-  timestamp.seconds = seconds - 1n;
-  timestamp.nanos = nanos + 1e9;
+  for (const each of Object.values(value)) {
+    if (typeof each === "object" && each !== null && !ArrayBuffer.isView(each)) normalizeTimestamps(each);
+  }
 }

@@ -8,9 +8,11 @@ import { loadFiles } from "../load-files.ts";
 const definition = loadFiles(
   {
     "shop.proto": `package shop; import "google/protobuf/timestamp.proto"; import "google/api/annotations.proto";
+      import "google/protobuf/struct.proto";
       message Customer { google.protobuf.Timestamp born = 1; repeated google.protobuf.Timestamp visits = 2;
         map<string, google.protobuf.Timestamp> orders = 3; Customer parent = 4;
-        oneof end { google.protobuf.Timestamp left = 5; string reason = 6; } }
+        oneof end { google.protobuf.Timestamp left = 5; string reason = 6; }
+        google.protobuf.Struct notes = 7; }
       service Shop { rpc Get(Customer) returns (Customer) { option (google.api.http) = { get: "/customer" }; }
         rpc Now(Customer) returns (google.protobuf.Timestamp) { option (google.api.http) = { get: "/now" }; } }`,
   },
@@ -30,6 +32,10 @@ test.each<{ name: string; path: string; response: object; want: unknown }>(
     { name: "a map", path: "/customer", response: { orders: { a: early } }, want: { orders: { a: printed } } },
     { name: "a oneof", path: "/customer", response: { left: early }, want: { left: printed } },
     { name: "another member of a oneof", path: "/customer", response: { reason: "moved" }, want: { reason: "moved" } },
+    { name: "a message with JSON that resembles a timestamp", path: "/customer",
+      response: { born: early, notes: { fields: { $typeName: { stringValue: "google.protobuf.Timestamp" },
+        seconds: { numberValue: 1 }, nanos: { numberValue: -5 } } } },
+      want: { born: printed, notes: { $typeName: "google.protobuf.Timestamp", seconds: 1, nanos: -5 } } },
     { name: "a recursive message", path: "/customer", response: { parent: { parent: { born: early } } },
       want: { parent: { parent: { born: printed } } } },
     { name: "the response itself", path: "/now", response: early, want: printed },
