@@ -145,20 +145,26 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       app.route(route);
     } catch (error) {
       const served = mount.routes.filter((each) => fastifyUrlsOf(each, prefixes).includes(url));
-      throw explainRefusedRoute(error, [...new Set(served.flatMap(({ procedure = [] }) => procedure))]);
+      throw explainRefusedRoute(error, served);
     }
   }
 }
 
-/** Returns an error that names the RPCs of a route that Fastify refuses, or else the same error. */
-function explainRefusedRoute(error: unknown, procedures: readonly string[]): unknown {
+/** Returns an error that names the RPCs of the routes at a URL that Fastify refuses, or else the same error. */
+function explainRefusedRoute(error: unknown, served: readonly GatewayRoute[]): unknown {
+  const procedures = [...new Set(served.flatMap(({ procedure = [] }) => procedure))];
   if (!(error instanceof Error) || procedures.length === 0) return error;
   const names = procedures.map((name) => name.slice(1).replace("/", ".")).join(", ");
   const isDuplicate = error.message.includes("already declared for route");
   const isUnknownMethod = "code" in error && error.code === "FST_ERR_ROUTE_METHOD_NOT_SUPPORTED";
   if (!isDuplicate && !isUnknownMethod) return error;
-  const remedy = isDuplicate ? "remove the application's route" : "call app.addHttpMethod before app.register";
-  return new Error(`${error.message} (for ${names}): ${remedy}, or add the RPC to rest.omit`, { cause: error });
+  // An RPC's own path, usually in use because two plugins have the service. `rest.omit` does not remove this path.
+  const isOwnPath = served.every(({ template }) => template === undefined);
+  const ofRule = isDuplicate ? "remove the application's route" : "call app.addHttpMethod before app.register";
+  const remedy = isOwnPath
+    ? "register the service in one plugin, or each plugin with another prefix"
+    : `${ofRule}, or add the RPC to rest.omit`;
+  return new Error(`${error.message} (for ${names}): ${remedy}`, { cause: error });
 }
 
 /** Serves the calls whose `onSend` hooks run, by reply. */

@@ -127,7 +127,7 @@ const limits = [
   { name: "auth", lines: 3430, files: 36, exports: 34 },
   { name: "command-line", lines: 870, files: 13, exports: 68 },
   { name: "docs-page", lines: 2185, files: 25, exports: 34 },
-  { name: "frameworks", lines: 1180, files: 8, exports: 34 },
+  { name: "frameworks", lines: 1186, files: 8, exports: 34 },
   { name: "gateway", lines: 34897, files: 258, exports: 30 },
   { name: "grpc-handlers", lines: 2647, files: 23, exports: 21 },
   { name: "proxy", lines: 12365, files: 99, exports: 25 },
