@@ -49,8 +49,8 @@ console.log(JSON.stringify(app.swagger()));`;
     return `from ${JSON.stringify(pathToFileURL(files[name] ?? name).href)}`;
   });
   using folder = createTempFolder();
-  writeFileSync(folder.file("program.mjs"), inCheckout);
-  return JSON.parse(execFileSync(process.execPath, [folder.file("program.mjs")], { encoding: "utf8" }));
+  writeFileSync(folder.file("program.mts"), inCheckout);
+  return JSON.parse(execFileSync(process.execPath, [folder.file("program.mts")], { encoding: "utf8" }));
 }
 
 test("the documented transformObject describes the application's routes and the RPCs", () => {
