@@ -14,7 +14,7 @@ import {
 } from "./file-names.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertNotAside, assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
-import { assertUndamaged, storeErrorOf } from "./problem.ts";
+import { storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
 
 // Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
@@ -85,16 +85,6 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   } catch (fault) {
     throw storeErrorOf(`cannot open ${file}`, fault);
   }
-}
-
-/** @throws StoreOpenError if the file or its log is damaged, or a server could not open the file. Only reads */
-export function checkDatabaseFile(file: string): void {
-  readDatabaseFile(file, (db, path) => {
-    assertSingleName(path);
-    assertUsable(db);
-    assertUndamaged(db);
-    assertNotAside(db);
-  });
 }
 
 /** Runs `read` on a file, without writing to the file or its folder. @throws StoreOpenError naming the file */

@@ -15,10 +15,10 @@ import {
 } from "../contract/plant-database.ts";
 import type { Versions } from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-options.ts";
-import { checkDatabaseFile, idsIn, openDatabase, toBigInt } from "./database.ts";
-import { claimFile, usesLog } from "./file-names.ts";
-import { asideProblemIn, schemaProblemOf, versionOf } from "./migrate.ts";
-import { codeOf, fileProblemOf, storeErrorOf } from "./problem.ts";
+import { idsIn, openDatabase, readDatabaseFile, toBigInt } from "./database.ts";
+import { assertSingleName, claimFile, usesLog } from "./file-names.ts";
+import { asideProblemIn, assertNotAside, assertUsable, schemaProblemOf, versionOf } from "./migrate.ts";
+import { assertUndamaged, codeOf, fileProblemOf, storeErrorOf } from "./problem.ts";
 import { beginWrite, lockGapMs, runInTransaction } from "./transaction.ts";
 
 /** Creates or migrates a store's file, and returns the versions before and after. @throws StoreOpenError */
@@ -47,19 +47,21 @@ const readOnlyRollback = 776;
  */
 export function checkSqliteStore(file: string): readonly string[] {
   try {
-    checkDatabaseFile(file);
+    readDatabaseFile(file, (db, path) => {
+      assertSingleName(path);
+      assertUsable(db);
+      assertUndamaged(db);
+      assertNotAside(db);
+      assertWritable(realpathSync(path));
+    });
   } catch (fault) {
     if (!(fault instanceof StoreOpenError) || codeOf(fault.cause) !== readOnlyRollback) throw fault;
     return [`${file} has an interrupted transaction, which the next start rolls back; the file was not checked`];
   }
-  try {
-    assertWritable(realpathSync(file));
-  } catch (fault) {
-    throw storeErrorOf(`cannot write ${file}`, fault);
-  }
   return [];
 }
 
+/** Call this while a read-only connection has read the file, so that closing the writable one does not copy the log. */
 function assertWritable(path: string): void {
   const { bavail, bfree, bsize } = statfsSync(dirname(path));
   // Only root may use a file system's reserved blocks.
@@ -67,9 +69,6 @@ function assertWritable(path: string): void {
   if (freeBytes < minFreeBytes) throw new StoreOpenError("the disk is full");
   // If a file in WAL mode has no log, no process has opened it by this name. Opening the file would create the log.
   if (!existsSync(`${path}-wal`) && usesLog(path)) return;
-  // The last connection to close checkpoints the log, unless the last connection is read-only.
-  using reader = new DatabaseSync(path, { readOnly: true });
-  reader.exec("PRAGMA user_version");
   using writer = new DatabaseSync(path);
   beginWrite(writer, checkLockTimeoutMs);
   writer.exec("ROLLBACK");

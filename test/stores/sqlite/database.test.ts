@@ -5,7 +5,8 @@ import { describe, expect, test } from "vitest";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { StoreOpenError } from "../../../src/stores/contract/store-options.ts";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
-import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { checkSqliteStore } from "../../../src/stores/sqlite/plant-database.ts";
 import { migrate, migrations, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
@@ -148,7 +149,7 @@ describe("opening a database file", () => {
     expect(open).toThrow(StoreOpenError);
     expect(open).toThrow(message);
     expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
-    if (!onlyByWriting) expect(() => checkDatabaseFile(file)).toThrow(message);
+    if (!onlyByWriting) expect(() => checkSqliteStore(file)).toThrow(message);
     // The last connection that closes removes the log.
     expect(existsSync(`${file}-wal`)).toBe(false);
   });

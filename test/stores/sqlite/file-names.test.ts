@@ -1,8 +1,8 @@
 import { linkSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
-import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { migrateSqlite, openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { checkSqliteStore, migrateSqlite, openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
@@ -13,7 +13,7 @@ const uses: readonly { name: string; use: (file: string) => void | Promise<void>
   { name: "a server", use: async (file) => await (await openSqliteStore({ file })).close() },
   { name: "a server that migrates",
     use: async (file) => await (await openSqliteStore({ file, migrates: true })).close() },
-  { name: "check", use: checkDatabaseFile },
+  { name: "check", use: (file) => void checkSqliteStore(file) },
   { name: "migrate", use: (file) => void migrateSqlite(file) },
   { name: "import, export or deletions",
     use: async (file) => await (await openSqliteDatabase(file))[Symbol.asyncDispose]() },

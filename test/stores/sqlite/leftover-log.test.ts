@@ -4,7 +4,8 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, truncateSync, write
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
-import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { checkSqliteStore } from "../../../src/stores/sqlite/plant-database.ts";
 import { repairLeftoverLog } from "../../../src/stores/sqlite/leftover-log.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
@@ -141,7 +142,7 @@ describe("a leftover log", () => {
     const problem =
       /its write-ahead log belongs to another file, or the file is damaged \(.+\); stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the check reports damage$/;
     expect(() => openDatabase({ file })).toThrow(problem);
-    expect(() => checkDatabaseFile(file)).toThrow(/plants\.db: the file is damaged \(.+\)$/);
+    expect(() => checkSqliteStore(file)).toThrow(/plants\.db: the file is damaged \(.+\)$/);
     const store = await openSqliteStore({ file });
     const want = { code: Code.Unavailable, rawMessage: "the plant store cannot process the request at the moment" };
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject(want);

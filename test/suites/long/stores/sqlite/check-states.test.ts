@@ -167,7 +167,7 @@ describe("check", () => {
     // The filler is larger than the free space, so that it fills the disk.
     expect(() => writeFileSync(folder.file("filler"), new Uint8Array(2 ** 20))).toThrow(/ENOSPC/);
     const { exitCode, err } = await check(folder);
-    const want = { exitCode: 1, err: [`plantstore: DATABASE_URL: cannot write ${file}: the disk is full`] };
+    const want = { exitCode: 1, err: [`plantstore: DATABASE_URL: cannot open ${file}: the disk is full`] };
     expect({ exitCode, err }).toEqual(want);
     expect(await isServerReady(file)).toBe(false);
   });
