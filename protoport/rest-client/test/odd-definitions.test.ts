@@ -21,14 +21,14 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readResponseError } from "../../../src/response-error.ts";
-import { createResponseReader } from "../../../src/response-reader.ts";
-import { readResponseStream } from "../../../src/response-stream.ts";
-import { RestMethod } from "../../../src/rest-method.ts";
-import { compileRestRules } from "../../../src/rest-rule.ts";
-import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
-import { type HttpRule, HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { KitchenSink, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { readResponseError } from "../src/response-error.ts";
+import { createResponseReader } from "../src/response-reader.ts";
+import { readResponseStream } from "../src/response-stream.ts";
+import { RestMethod } from "../src/rest-method.ts";
+import { compileRestRules } from "../src/rest-rule.ts";
+import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Definitions that protoc accepts, but whose requests or responses could be misread.
 
