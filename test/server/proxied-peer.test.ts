@@ -113,11 +113,8 @@ test.each(invalidHeaders)(
 );
 
 test("a server closes a connection without a PROXY header after headerTimeoutMs", async () => {
-  await using server = await startPlantServer({
-    proxyProtocol: "on",
-    trustedProxies: loopback,
-    limits: { headerTimeoutMs: 50 },
-  });
+  const options = { proxyProtocol: "on", trustedProxies: loopback, limits: { headerTimeoutMs: 50 } } as const;
+  await using server = await startPlantServer(options);
   const socket = await openWith(server.address, ["PROXY "]);
   expect(await createByteReader(socket).atEnd()).toBe(true);
 });

@@ -199,10 +199,8 @@ test("a server logs each store maintenance task once, with its duration", async 
   using folder = createTempFolder();
   const lines: Readonly<Record<string, unknown>>[] = [];
   const started = async (): Promise<void> => {
-    const server = await startConfigured(
-      { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
-      { plantsWhenCreated: { first: 1n, last: 1n } },
-    );
+    const options = { plantsWhenCreated: { first: 1n, last: 1n } };
+    const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, options);
     await server.drain();
     lines.push(...server.lines());
   };

@@ -32,12 +32,8 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 test.each([false, true])("a Connect server's handler gets the principal (async verifier: %s)", async (isAsync) => {
   const calls: DeleteCall[] = [];
   const store = recordCalls(new Set([1n]), calls);
-  const { routes, interceptors } = createPlantGatewayOptions({
-    store,
-    verifier: countingVerifier(isAsync),
-    readiness: new Readiness({}),
-    log: silentLog,
-  });
+  const options = { store, verifier: countingVerifier(isAsync), readiness: new Readiness({}), log: silentLog };
+  const { routes, interceptors } = createPlantGatewayOptions(options);
   const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
   const headers = { authorization: `Bearer ${tokens.good}` };
   await createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
@@ -59,10 +55,8 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
   scopes.has = () => (checks += 1) === 1;
   const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
   const plants = new Set([1n]);
-  await using server = await startPlantServer({
-    verifier: { verify: () => principal },
-    store: openMemoryStore(plants),
-  });
+  const options = { verifier: { verify: () => principal }, store: openMemoryStore(plants) };
+  await using server = await startPlantServer(options);
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
   const response = await exchangeHttp1(server.address, request);
   const want = { httpStatus: 400, body: { error: 7, message: "the token lacks the scope plants:delete" } };
@@ -90,12 +84,8 @@ test.each(guarded)(
   async ({ token, guard, remaining, httpStatus, response: wanted }) => {
     const plants = new Set([1n]);
     const store = openMemoryStore(plants);
-    const { admit, interceptors, ...options } = createPlantGatewayOptions({
-      store,
-      verifier: testVerifier,
-      readiness: new Readiness({}),
-      log: silentLog,
-    });
+    const settings = { store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog };
+    const { admit, interceptors, ...options } = createPlantGatewayOptions(settings);
     const gateway = createGateway({
       ...options,
       mcp: createMcp({ tools: ["plantstore.v1.PlantService.DeletePlant"] }),

@@ -123,7 +123,7 @@ describe("a locked plant", () => {
     ["is unavailable", 0, [maxLockedMs], "ERR_STORE_UNAVAILABLE"],
     ["is unknown with a doubt", 1, [maxLockedMs], "ERR_OUTCOME_UNKNOWN"],
     // A doubt that is added later starts the two seconds again.
-    ["is unknown with a new doubt", 2, [maxLockedMs - 1, maxLockedMs], "ERR_OUTCOME_UNKNOWN"],
+    ["is unknown with a new doubt", 2, [maxLockedMs - 1, maxLockedMs - 1, maxLockedMs], "ERR_OUTCOME_UNKNOWN"],
   ])("%s after two seconds", async (_name, doubts, waitsMs, errorCode) => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { queue, attempts } = openLocked((one, count) => {

@@ -55,10 +55,8 @@ describe("a server", () => {
   test("never logs a token, and exits with 0 on SIGINT", async () => {
     await deletePlant(baseUrl, 2);
     await deletePlant(baseUrl, 2, `${token}-that-is-wrong`);
-    const query = await fetch(`${baseUrl}/plants/2?access_token=${token}`, {
-      method: "DELETE",
-      headers: { connection: "close" },
-    });
+    const request = { method: "DELETE", headers: { connection: "close" } };
+    const query = await fetch(`${baseUrl}/plants/2?access_token=${token}`, request);
     await query.body?.cancel();
     server.process.kill("SIGINT");
     expect(await server.end()).toBe(0);
@@ -111,10 +109,8 @@ test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async
       return load(name, ...rest);
     };`;
   writeFileSync(folder.file("break.cjs"), program);
-  await using server = serve(folder, {
-    NODE_OPTIONS: "--require=./break.cjs",
-    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
-  });
+  const environment = { NODE_OPTIONS: "--require=./break.cjs", OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" };
+  await using server = serve(folder, environment);
   expect(await server.end()).toBe(78);
   expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
 });

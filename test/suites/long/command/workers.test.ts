@@ -135,11 +135,8 @@ test("SIGHUP does not stop a supervisor while its first worker starts", async ()
   const connected = within(once(silent, "connection"), "a connection to the database");
   await using database = await startOnLoopback(silent);
   const { port } = database.address;
-  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
-    PORT: "0",
-    DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
-    PLANTSTORE_TOKENS: token,
-  });
+  const environment = { PORT: "0", DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`, PLANTSTORE_TOKENS: token };
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, environment);
   await connected;
   for (const signal of ["SIGHUP", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
   // Exit code 1 is caused by the second stop signal, not by SIGHUP.
@@ -243,11 +240,8 @@ test("draining workers serve metrics, and a second signal kills them immediately
 test("the command exits with the first worker's code if none starts", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
-  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
-    PORT: "0",
-    DATABASE_URL: database,
-    PLANTSTORE_TOKENS: token,
-  });
+  const environment = { PORT: "0", DATABASE_URL: database, PLANTSTORE_TOKENS: token };
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, environment);
   expect(await server.end()).toBe(1);
   expect(server.stderr()).toContain("plantstore migrate");
 });
@@ -295,9 +289,7 @@ test("the command refuses workers in another program's cluster", async () => {
     import cluster from "node:cluster";
     cluster.setupPrimary({ exec: ${main}, args: ["serve", "--workers", "2"] });
     cluster.fork();`;
-  await using server = startNode([folder.write("start.mjs", program)], folder.path, {
-    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
-    PLANTSTORE_TOKENS: token,
-  });
+  const environment = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", PLANTSTORE_TOKENS: token };
+  await using server = startNode([folder.write("start.mjs", program)], folder.path, environment);
   await server.find(/PLANTSTORE_WORKERS must be 1 in a cluster of Node\.js/);
 });
