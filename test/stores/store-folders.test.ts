@@ -32,9 +32,8 @@ test("store folders import only lower folders, except that one file imports Citu
     .filter((file) => file !== "index.ts")
     .flatMap((file) => importsOf(file).map((path) => ({ file, path })))
     .filter(({ file, path }) => allowed[folderOf(file)]?.includes(folderOf(path)) !== true);
-  expect(wrong.map(({ file, path }) => `${file} -> ${folderOf(path)}`)).toEqual(
-    Array(2).fill("postgres/table-location.ts -> citus"),
-  );
+  const shown = wrong.map(({ file, path }) => `${file} -> ${folderOf(path)}`);
+  expect(shown).toEqual(["postgres/table-location.ts -> citus"]);
 });
 
 test("index.ts is the only file outside the store folders", () => {

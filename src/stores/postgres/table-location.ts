@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusTables } from "../citus/citus-tables.ts";
-import { distribute, findShards, hasCitus } from "../citus/shards.ts";
+import { citusTables, distribute, findShards, hasCitus } from "../citus/citus-tables.ts";
 import { singleServer } from "./delete/single-server.ts";
 import type { StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase } from "./schema/check-database.ts";
