@@ -104,11 +104,9 @@ export function isReported(report: ReloadReport, last: Generation, next: Generat
 /** Creates the readers of the upstreams' descriptors. @param onLate - called when a read finishes after its time limit */
 export function openReaders(options: OpenedOptions, onLate: (opened: Opened) => void): Opened {
   const readers = options.upstreams.map((upstream) => {
-    const describe = (set: Uint8Array, inUse: Uint8Array): Promise<ReadDescriptors> =>
-      describeSet(upstream, set, inUse);
     return new DescriptorReader(
       (signal) => upstream.readDescriptors(signal),
-      describe,
+      (set, inUse) => describeSet(upstream, set, inUse),
       () => onLate(opened),
     );
   });

@@ -47,15 +47,15 @@ function requireReloadable(before: ProxySettings, { problemAt, ...after }: Proxy
     if (lost !== undefined)
       throw problemAt(name, `is missing${lost[0] && ` for ${lost[0]}`}; restart to serve without ${name}`);
   }
-  if (before.host !== after.host) throw problemAt("listen.host", needsRestart);
-  if (before.port !== after.port) throw problemAt("listen.port", needsRestart);
+  for (const name of ["host", "port"] as const)
+    if (before[name] !== after[name]) throw problemAt(`listen.${name}`, needsRestart);
   if (before.tls?.path !== after.tls?.path) throw problemAt("listen.tls", needsRestart);
-  if (!isDeepStrictEqual(before.admin, after.admin)) throw problemAt("admin", needsRestart);
-  if (!isDeepStrictEqual(before.trustedProxies, after.trustedProxies)) throw problemAt("trustedProxies", needsRestart);
-  if (before.headerBytes !== after.headerBytes) throw problemAt("headerBytes", needsRestart);
+  for (const name of ["admin", "trustedProxies", "headerBytes"] as const)
+    if (!isDeepStrictEqual(before[name], after[name])) throw problemAt(name, needsRestart);
 }
 
 const has = (items: readonly string[] = []): boolean => items.length > 0;
+const nameOf = ({ upstream }: ProxySettings["upstreams"][number]): string => String(upstream.addresses);
 
 /** The settings without which more callers are admitted, or more is served: for all calls (""), or for a member. */
 const accessRules: readonly (readonly [
@@ -63,17 +63,21 @@ const accessRules: readonly (readonly [
   rulesOf: (settings: Omit<ProxySettings, "problemAt">) => readonly (readonly [member: string, isSet: boolean])[],
 ])[] = [
   ["authentication", ({ authentication }) => [["", authentication !== undefined]]],
+  ["authentication.forward", ({ authentication }) => [["", authentication?.forward === false]]],
   ["authentication.scopes", ({ authentication }) => [["", has(Object.keys(authentication?.scopes ?? {}))]]],
-  [
-    "authentication.jwt[].type",
-    ({ authentication: { jwt = [] } = {} }) => jwt.map((each) => [each.issuer, each.type !== "any"]),
-  ],
+  ["authentication.jwt[].type", ({ authentication: a }) => (a?.jwt ?? []).map((of) => [of.issuer, of.type !== "any"])],
   [
     "authentication.introspection.audiences",
-    ({ authentication: { introspection } = {} }) =>
-      introspection === undefined ? [] : [[introspection.url, has(introspection.audiences)]],
+    ({ authentication: a }) => [a?.introspection ?? []].flat().map((of) => [of.url, has(of.audiences)]),
   ],
-  ["upstreams[].services", ({ upstreams }) => upstreams.map((of) => [String(of.upstream.addresses), has(of.services)])],
+  ["upstreams[].services", ({ upstreams }) => upstreams.map((of) => [nameOf(of), has(of.services)])],
+  ["upstreams[].requestHeader.allow", ({ upstreams: all }) => all.map((of) => [nameOf(of), !!of.requestHeader?.allow])],
+  [
+    "upstreams[].requestHeader.deny",
+    // `forward: false` also adds a name to the names that each upstream denies.
+    ({ upstreams, authentication: a }) =>
+      upstreams.map((of) => [nameOf(of), (of.requestHeader?.deny?.length ?? 0) > Number(a?.forward === false)]),
+  ],
   ["visibility", ({ visibility }) => [["", visibility !== undefined]]],
   ["validateReflected", ({ validates }) => [["", validates === "upstreams"]]],
   ["validate", ({ validates }) => [["", validates !== "none"]]],

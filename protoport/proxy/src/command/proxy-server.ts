@@ -110,10 +110,9 @@ class ProxyServer {
 
   /** Serves until a stop is requested, or prints the report. @returns the exit code */
   async run(): Promise<number> {
-    const checksOnly = this.#checksOnly;
-    if (checksOnly) requireCertificates(this.#settings);
-    const stopped = checksOnly ? new Promise<never>(() => undefined) : this.#terminal.stopRequested();
-    if (!checksOnly) this.#terminal.onHangup(() => this.#reload());
+    if (this.#checksOnly) requireCertificates(this.#settings);
+    const stopped = this.#checksOnly ? new Promise<never>(() => undefined) : this.#terminal.stopRequested();
+    if (!this.#checksOnly) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {
       admin = await this.#openAdmin();
@@ -125,7 +124,7 @@ class ProxyServer {
       this.#reportOmittedServices(this.#proxy);
       this.#reportIneffectiveNames(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
-      if (checksOnly) return await this.#printReport(this.#proxy);
+      if (this.#checksOnly) return await this.#printReport(this.#proxy);
       await this.#listen(this.#proxy);
       await stopped;
       await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);

@@ -49,12 +49,11 @@ export async function openParts(
   try {
     const validation = await loadValidation(settings);
     const mcp = await openMcp(settings, validation, accessChecks);
-    const jsonOptions = settings.json;
     const described = {
       info: settings.info,
       operationIds: settings.operationIds,
       ...accessChecks.openApiSecurity,
-      jsonOptions,
+      jsonOptions: settings.json,
       ...(mcp && { mcp }),
       ...(validation && { validation }),
     };

@@ -1,7 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { descriptorSetOf, GreenhouseService, ProxyCommand } from "@protoport/testing/proxy";
 import { ConfigurationFile } from "../../src/command/configuration-file.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
@@ -21,9 +19,11 @@ function issuer(name: string, type?: string): object {
   return { issuer: `https://${name}.example`, audiences: ["shop"], ...(type !== undefined && { type }) };
 }
 
-function upstream(port: number, services?: readonly string[]): object {
-  return { addresses: [`http://127.0.0.1:${port}`], descriptors: descriptorFile, ...(services && { services }) };
+function upstream(port: number, services: readonly string[], requestHeader?: object): object {
+  return { addresses: [`http://127.0.0.1:${port}`], descriptors: descriptorFile, services, requestHeader };
 }
+
+const notForwarded = { authentication: { jwt: [issuer("a")], forward: false } };
 
 test("a reload that loses a scope entry or validation is refused", async () => {
   using folder = createTempFolder();
@@ -73,12 +73,23 @@ test.each<[name: string, lost: string, before: object, after: object, problem: s
       { authentication: { introspection } },
       "is missing for https://id.example/introspect; restart to serve without authentication.introspection.audiences"],
     ["the services of one of two upstreams", "upstreams[].services",
-      { upstreams: [upstream(1, ["a.*"]), upstream(2, ["b.*"])] }, { upstreams: [upstream(1, ["a.*"]), upstream(2)] },
+      { upstreams: [upstream(1, ["a.*"]), upstream(2, ["b.*"])] },
+      { upstreams: [upstream(1, ["a.*"]), upstream(2, [])] },
       "is missing for http://127.0.0.1:2; restart to serve without upstreams[].services"],
+    ["the withholding of credentials", "authentication.forward",
+      notForwarded, { authentication: { jwt: [issuer("a")] } },
+      "is missing; restart to serve without authentication.forward"],
+    ["the forwarded names of one of two upstreams", "upstreams[].requestHeader.allow",
+      { upstreams: [upstream(1, ["a.*"], { allow: [] }), upstream(2, ["b.*"], { allow: ["x-a"] })] },
+      { upstreams: [upstream(1, ["a.*"], { allow: ["x-b"] }), upstream(2, ["b.*"], { deny: ["x-b"] })] },
+      "is missing for http://127.0.0.1:2; restart to serve without upstreams[].requestHeader.allow"],
+    ["the denied names of an upstream that gets no credentials", "upstreams[].requestHeader.deny",
+      { ...notForwarded, upstreams: [upstream(1, [], { deny: ["x-a"] })] }, notForwarded,
+      "is missing for http://127.0.0.1:1; restart to serve without upstreams[].requestHeader.deny"],
   ],
 )("a reload that loses %s is refused", async (_name, lost, before, after, problem) => {
   const read = async (settings: object): Promise<ProxySettings> => {
-    const text = JSON.stringify({ upstreams: [upstream(1)], ...settings });
+    const text = JSON.stringify({ upstreams: [upstream(1, [])], ...settings });
     return await toProxySettings(readProxyConfiguration({ name: "proxy.json", text }));
   };
   const used: ProxySettings[] = [];
