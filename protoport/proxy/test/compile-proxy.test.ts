@@ -1,8 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
-import { serviceWithRoutes } from "../../testing/src/gateway/reflected-upstream.ts";
-import { restrictedServices } from "../../testing/src/gateway/restricted.ts";
+import { descriptorSetOf, restrictedServices, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
 
 // Routes and names of a proxy whose upstreams, rules and own services have something in common.

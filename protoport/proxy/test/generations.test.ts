@@ -2,11 +2,9 @@ import { createHook } from "node:async_hooks";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
-import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
+import { descriptorSetOf, OrderService, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
-import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { compileProxy } from "../src/compile-proxy.ts";
 import { createProxy, type DescriptorReload, type ReloadReport } from "../src/create-proxy.ts";
 import { ProxiedUpstream, type UpstreamDescriptors } from "../src/forward/index.ts";
@@ -227,10 +225,16 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
   });
   onTestFinished(() => proxy.close());
   const seen: unknown[] = [];
-  for (next of [library, unreadable, unreadable, library, library, invalid, greenhouse, invalid]) {
+  let nowMs = Date.now();
+  let successMs = 0;
+  using _ = vi.spyOn(Date, "now").mockImplementation(() => nowMs);
+  for (next of [library, unreadable, unreadable, library, library, invalid, greenhouse, new Uint8Array()]) {
     reports.length = 0;
+    nowMs += 1;
     const { isChanged, problems } = await proxy.reload();
     const [reload, other] = proxy.descriptorReloads;
+    if (reload?.problem === undefined) successMs = nowMs;
+    expect(reload?.lastSuccessMs).toBe(successMs);
     expect(other).toMatchObject({ problem: undefined, successes: seen.length + 2, failures: 0 });
     seen.push([reload?.successes, reload?.failures, isChanged, problems.length, reports.length]);
   }

@@ -6,14 +6,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
-import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
-import { respondWatered } from "../../testing/src/gateway/greenhouse-client.ts";
+import { descriptorSetOf, respondWatered, restrictedGreenhouse, startScriptedServer } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
-import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
-import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { exchangeFetch } from "../../testing/src/http/fetch.ts";
+import { createTestGateway, exchangeFetch, startOnLoopback } from "@protoport/testing";
 
 // The connections that reconfigure closes, and reloads after it.
 

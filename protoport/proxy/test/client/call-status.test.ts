@@ -9,6 +9,8 @@ import { malformedResponseError, transportError } from "../../src/forward/upstre
 // The errors for responses and resets by a gRPC server, and what the proxy's caller gets instead.
 
 const internal = Code.Internal;
+const notNumber = "the grpc-status of the response is not a number";
+const details = "grpc-status-details-bin";
 
 test.each<{ trailer: readonly string[]; code: Code | undefined; message?: string }>([
   { trailer: ["grpc-status", "0"], code: undefined },
@@ -18,9 +20,13 @@ test.each<{ trailer: readonly string[]; code: Code | undefined; message?: string
   { trailer: ["grpc-status", "17"], code: Code.Unknown, message: "" },
   { trailer: ["grpc-status", "1"], code: Code.Canceled, message: "" },
   { trailer: ["grpc-status", "00"], code: Code.Unknown, message: "" },
-  { trailer: ["grpc-status", "-1"], code: internal, message: "the grpc-status of the response is not a number" },
-  { trailer: ["grpc-status", "5.0"], code: internal, message: "the grpc-status of the response is not a number" },
-  { trailer: ["grpc-status", ""], code: internal, message: "the grpc-status of the response is not a number" },
+  { trailer: ["grpc-status", "-1"], code: internal, message: notNumber },
+  { trailer: ["grpc-status", "5.0"], code: internal, message: notNumber },
+  { trailer: ["grpc-status", ""], code: internal, message: notNumber },
+  { trailer: ["grpc-status", "0", "grpc-status", "0"], code: internal, message: notNumber },
+  { trailer: ["grpc-status", "5", "grpc-message", "none", details, "?"], code: Code.NotFound, message: "none" },
+  // The details have the code 0.
+  { trailer: ["grpc-status", "5", "grpc-message", "none", details, "CAA"], code: Code.NotFound, message: "none" },
 ])("the trailer $trailer leads to code $code for callers", ({ trailer, code, message }) => {
   const error = readStatus(trailer, []);
   expect([error?.code, error?.rawMessage]).toEqual([code, message]);
@@ -30,10 +36,13 @@ test("a failed call's error has the header's and the trailer's metadata", () => 
   const trailer = ["grpc-status", "5", "x-a", "1"];
   const error = readStatus(trailer, ["x-b", "2", "x-a", "3"]);
   expect(["x-a", "x-b"].map((name) => error?.metadata.get(name))).toEqual(["1, 3", "2"]);
+  const undecoded = readStatus([...trailer, details, "?"], ["x-b", "2"]);
+  expect([undecoded?.metadata.get("x-b"), undecoded]).toMatchObject(["2", { isWireError: true }]);
 });
 
 test.each([
   [200, Code.Unknown],
+  [301, Code.Unknown],
   [400, Code.Internal],
   [401, Code.Unauthenticated],
   [403, Code.PermissionDenied],
@@ -43,6 +52,7 @@ test.each([
   [502, Code.Unavailable],
   [503, Code.Unavailable],
   [504, Code.Unavailable],
+  [666, Code.Unknown],
 ])("HTTP %i leads to code %i without a grpc-status", (httpStatus, code) => {
   expect(codeOfHttpStatus(httpStatus)).toBe(code);
 });
@@ -52,7 +62,10 @@ test.each([
   [8, Code.Canceled],
   [11, Code.ResourceExhausted],
   [12, Code.PermissionDenied],
+  [0, Code.Internal],
+  [1, Code.Internal],
   [2, Code.Internal],
+  [99, Code.Internal],
 ])("HTTP/2 error %i leads to code %i when a stream is reset", (reset, code) => {
   expect(resetError(reset).code).toBe(code);
 });
@@ -69,6 +82,8 @@ test.each<{ httpStatus?: number; fields: readonly string[]; want: string | undef
     want: "[internal] the grpc-encoding of the response is not supported",
   },
   { fields: type("application/grpc+json"), want: "[internal] the content type is not application/grpc" },
+  { fields: type("application/grpc-web+proto"), want: "[internal] the content type is not application/grpc" },
+  { fields: type("x/application/grpc"), want: "[unknown] the content type is not application/grpc" },
   { fields: type("application/grpcx"), want: "[unknown] the content type is not application/grpc" },
   { fields: [], want: "[unknown] the content type is not application/grpc" },
   { httpStatus: 503, fields: type("application/grpc"), want: "[unavailable] HTTP 503" },

@@ -1,9 +1,7 @@
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, grpcHead, outcomeOf, startScriptedServer } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../src/client/index.ts";
-import { outcomeOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { dataFrame, frameFlag, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
 /** A message of 1,000 bytes, with an unknown field, in an envelope. */

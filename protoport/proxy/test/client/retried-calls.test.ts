@@ -1,10 +1,9 @@
 import { Readable } from "node:stream";
 import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, outcomeOf } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { frameFlag, headersFrame } from "../../../testing/src/http/http2-frames.ts";
-import { outcomeOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcHead,

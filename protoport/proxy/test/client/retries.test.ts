@@ -2,11 +2,7 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  GreenhouseService,
-  ReadingSchema,
-  RecordReadingsResponseSchema,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, ReadingSchema, RecordReadingsResponseSchema, watered } from "@protoport/testing/proxy";
 import {
   createGrpcTransport,
   createUpstream,
@@ -14,18 +10,9 @@ import {
   type RetryPolicy,
 } from "../../src/client/index.ts";
 import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
-import {
-  dataFrame,
-  type Frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
-} from "../../../testing/src/http/http2-frames.ts";
+import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcResponse,

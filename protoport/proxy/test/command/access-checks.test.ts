@@ -1,9 +1,7 @@
 import { createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
-import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
+import { getReadingProcedure, requestFrom, waterBedProcedure } from "@protoport/testing/proxy";
 import { openAccessChecks } from "../../src/command/access-checks.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
-import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
-import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, statelessRequest } from "@protoport/testing";
+import { ProxyCommand, respondWatered, restrictedGreenhouse, startScriptedServer } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 

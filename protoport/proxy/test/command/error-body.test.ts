@@ -1,10 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
-import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { descriptorSetOf, ProxyCommand, serviceWithRoutes, startGreenhouse } from "@protoport/testing/proxy";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 

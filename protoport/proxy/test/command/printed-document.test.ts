@@ -1,11 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand, runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
-import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
+import { descriptorSetOf, ProxyCommand, runProxyCommand, scopedGreenhouse } from "@protoport/testing/proxy";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // protoport --openapi
 

@@ -2,15 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { stringField } from "../../../testing/src/gateway/file-init.ts";
-import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
+import { descriptorSetOf, ProxyCommand, respondWatered, stringField, watered } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 /** Waters a bed, and returns the HTTP status. */

@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { descriptorSetOf, ProxyCommand, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 test("a reload applies its tokens to a proxy that opens during the reload", async () => {

@@ -1,8 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf, OrderService } from "@protoport/testing/proxy";
 import { parseDefinition } from "../../src/definitions/definition.ts";
 
 test("parseDefinition accepts a descriptor set with the second byte of gzip", () => {

@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand, runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
-import { type RouteTexts, serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { ProxyCommand, type RouteTexts, runProxyCommand, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { checkDefinition, compareDefinitions, type Definition, parseDefinition } from "../../src/definitions/entry.ts";
 

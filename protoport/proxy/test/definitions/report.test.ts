@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf, OrderService } from "@protoport/testing/proxy";
 import { parseDefinition } from "../../src/definitions/definition.ts";
 import { writeReport } from "../../src/definitions/report.ts";
 

@@ -1,14 +1,11 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { createBearerAuth } from "../../../auth/src/index.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf, OrderService, runProxyCommand, scopedGreenhouse } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { createProxyDocs } from "../../src/command/serving-parts.ts";
 import { compareDefinitions, parseDefinition, writeOpenApi } from "../../src/definitions/entry.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";
-import { runProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 
 // The option protoport.auth.v1.required_scopes of a definition, in OpenAPI documents and in comparisons.
 

@@ -1,7 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { GreenhouseService, KitchenSink } from "@protoport/testing/proxy";
 import { assignServices } from "../../src/forward/assign-services.ts";
 
 type Offer = Parameters<typeof assignServices>[0][number];

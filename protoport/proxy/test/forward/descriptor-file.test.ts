@@ -67,6 +67,18 @@ test("an overwritten descriptor file is reported, even if its size is unchanged"
   expect([await file.check(), await file.check()]).toEqual([0, 1]);
 });
 
+test("a descriptor file is reported when it disappears and when it returns", async () => {
+  using folder = createTempFolder();
+  const [path, away] = [folder.write("set.binpb", "first"), folder.file("away.binpb")];
+  await using file = await watchFile(path);
+  renameSync(path, away);
+  expect([await file.check(), await file.check()]).toEqual([0, 1]);
+  await expect(file.read()).rejects.toThrow("ENOENT: no such file or directory, open ");
+  expect([await file.check(), await file.check()]).toEqual([0, 0]);
+  renameSync(away, path);
+  expect([await file.check(), await file.check()]).toEqual([0, 1]);
+});
+
 // Linux lists the open files of a process.
 test.runIf(existsSync("/proc/self/fd"))("a descriptor file that is replaced during a read is reported", async () => {
   using folder = createTempFolder();

@@ -12,13 +12,9 @@ import {
   type ProxyGateway,
   type ProxyOptions,
 } from "../../src/create-proxy.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { exchangeFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
-import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { descriptorSetOf, encodeEnvelope, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
+import { frameFlag, frameType, headersFrame, startGreenhouse, type TestGreenhouse } from "@protoport/testing";
+import { exchangeFetch, type HttpRequest, openFetchUpload } from "@protoport/testing/http";
 
 // How forwarded calls start and end: after the shutdown signal, with timeouts, with errors, and during an upload.
 
@@ -117,18 +113,21 @@ const connectCalls = [
 ];
 
 test.each(connectCalls)(
-  "maxTimeoutMs limits the caller's deadline for a $kind call",
+  "maxTimeoutMs limits only longer deadlines of $kind calls",
   async ({ rpc, contentType, body }) => {
     const address = `http://127.0.0.1:${upstream.address.port}`;
     await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, maxTimeoutMs: 60_000 }] });
-    timeoutMs = undefined;
-    const header = [
-      ["content-type", contentType],
-      ["connect-timeout-ms", "90000"],
-    ] as const;
-    const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
-    expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
-    expect(timeoutMs).toBeLessThanOrEqual(60_000);
+    for (const [callerMs, mostMs] of [
+      [30_000, 30_000],
+      [90_000, 60_000],
+    ] as const) {
+      const fields = Object.entries({ "content-type": contentType, "connect-timeout-ms": String(callerMs) });
+      const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header: fields, body };
+      expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+      // The remaining time is forwarded.
+      expect(timeoutMs).toBeLessThanOrEqual(mostMs);
+      expect(timeoutMs).toBeGreaterThan(mostMs - 20_000);
+    }
   },
 );
 
@@ -158,6 +157,15 @@ test.each([{ limits: {} }, { limits: { headerBytes: undefined } as object }])(
     expect((await exchangeFetch(proxy.fetch, { ...water, header })).httpStatus).toBe(200);
   },
 );
+
+test("a message of 5 MiB is forwarded both ways if only readMaxBytes is set, to 8 MiB", async () => {
+  const [readMaxBytes, note] = [8 * 1024 * 1024, "x".repeat(5 * 1024 * 1024)];
+  await using large = await startGreenhouse({ waterBed: (request) => ({ note: request.note }) }, { readMaxBytes });
+  const upstreams = [{ upstream: `http://127.0.0.1:${large.address.port}`, descriptors }];
+  await using proxy = await openProxy({ upstreams, readMaxBytes });
+  const response = await exchangeFetch(proxy.fetch, { ...water, body: Buffer.from(JSON.stringify({ note })) });
+  expect([response.httpStatus, response.body.toString() === JSON.stringify({ note })]).toEqual([200, true]);
+});
 
 test.each([
   { retry: "off", own: { ...once, retryableCodes: [Code.NotFound] }, requests: 2 },
@@ -219,10 +227,7 @@ test("a call that fails during its compressed upload aborts the decoder", async 
     acceptCompression: [coding],
     rest: { rules },
   });
-  const header = [
-    ["content-type", "application/x-ndjson"],
-    ["content-encoding", "gzip"],
-  ] as const;
+  const header = Object.entries({ "content-type": "application/x-ndjson", "content-encoding": "gzip" });
   const upload = openFetchUpload(proxy.fetch, ["POST", "/readings"], header);
   upload.write('{"sensor":"a"}\n');
   expect((await upload.readResponse()).httpStatus).toBe(404);

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy } from "../../src/create-proxy.ts";
 
 test("a method without a known route gets 503 while an upstream is unreachable", async () => {

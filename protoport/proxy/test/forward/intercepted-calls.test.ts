@@ -2,20 +2,12 @@ import { type Client, Code, ConnectError, createClient, type Interceptor } from 
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { collect } from "../../../testing/src/collect.ts";
+import { collect, within } from "@protoport/testing/process";
 import { errorOf } from "../../../testing/src/gateway/call-end.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
-import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { descriptorSetOf, restrictedGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+import { encodeEnvelope, exchangeFetch, frameType, startGreenhouse, startKitchenSink } from "@protoport/testing";
 import { createProxy } from "../../src/create-proxy.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { startProxy } from "../../../testing/src/gateway/proxy.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { frameType } from "../../../testing/src/http/http2-frames.ts";
 
 /** Starts a proxy with an interceptor in front of a server that echoes messages. */
 async function startIntercepted(interceptor: Interceptor) {

@@ -1,9 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test, vi } from "vitest";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, serviceWithRoutes, startScriptedServer } from "@protoport/testing/proxy";
 import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { readInTime, toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 

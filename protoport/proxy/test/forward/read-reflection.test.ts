@@ -2,7 +2,7 @@ import { create, createFileRegistry, type DescFile, type MessageInitShape, toBin
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, KitchenSink, startScriptedServer } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import type {
   ServerReflectionRequest,
@@ -19,9 +19,7 @@ import {
   ServerReflection,
   ServerReflectionV1Alpha,
 } from "../../../gateway/src/reflection/index.ts";
-import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests reading descriptors by reflection, and the errors for servers with invalid reflection.
 

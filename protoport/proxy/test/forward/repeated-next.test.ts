@@ -1,10 +1,8 @@
 import { Code, ConnectError, createClient, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import { collect } from "../../../testing/src/collect.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 
 // An interceptor that calls `next` again: the response has the metadata of one attempt.
 

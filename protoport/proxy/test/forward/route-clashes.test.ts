@@ -3,9 +3,7 @@ import { expect, test } from "vitest";
 import { runSteps } from "../../../gateway/src/http/index.ts";
 import { parsePathTemplate, routesOverlap } from "../../../gateway/src/protocols/rest/rules/index.ts";
 import { selectorOf } from "../../../gateway/src/rest.ts";
-import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
-import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
+import { LibraryService, serviceWithRoutes, Shelves } from "@protoport/testing/proxy";
 import { findRouteClashes, type RouteClaims, type RouteContext, RouteIndex } from "../../src/forward/route-clashes.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 

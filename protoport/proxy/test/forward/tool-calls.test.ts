@@ -3,18 +3,9 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import {
-  eventsOf,
-  initializedRequest,
-  initializedRevision,
-  postMcp,
-  toolNameOf,
-} from "../../../testing/src/gateway/mcp.ts";
-import { startProxy } from "../../../testing/src/gateway/proxy.ts";
-import type { Address, Field } from "../../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { reasonOf, startGreenhouse, startProxy, waterBedProcedure } from "@protoport/testing/proxy";
+import { eventsOf, initializedRequest, initializedRevision, postMcp, toolNameOf } from "@protoport/testing";
+import { type Address, exchangeHttp1, type Field, openHttp1 } from "@protoport/testing/http";
 
 // Progress and cancellation of tool calls through a proxy, compared with a gateway that has the handlers.
 

@@ -1,9 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, LibraryService, serviceWithRoutes } from "@protoport/testing/proxy";
 import { compileRestRoutes } from "../../../gateway/src/protocols/rest/rules/index.ts";
-import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
-import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));

@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { frame, frameType } from "../../../testing/src/http/http2-frames.ts";
 import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  grpcResponse,
-  type ScriptedConnection,
-  startScriptedServer,
-} from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
 import { reports, reportsAndFails, serving } from "./watched-server.ts";
 
 // Health watches that end, with their backoff in simulated time.

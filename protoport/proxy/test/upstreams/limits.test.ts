@@ -8,17 +8,10 @@ import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/http2-limi
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
-import { frame, frameBytes, frameType, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import { frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import {
-  respondWatered,
-  type GreenhouseClient,
-  openGreenhouse,
-  outcomeOf,
-  watered,
-} from "../../../testing/src/gateway/greenhouse-client.ts";
+import { type GreenhouseClient, openGreenhouse, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each upstream limit.

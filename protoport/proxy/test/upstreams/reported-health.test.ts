@@ -1,10 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcHead } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
+import { waitSomeTurns, within } from "@protoport/testing/process";
+import { envelope, grpcHead, openGreenhouse, settingFrame, wateringOf } from "@protoport/testing/proxy";
 import {
   clientOf,
   endsWith,

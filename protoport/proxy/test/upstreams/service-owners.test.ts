@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { ServiceOwners } from "../../src/upstreams/service-owners.ts";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 
 // Which upstream serves a service, depending on the patterns for all upstreams.
 

@@ -4,8 +4,7 @@ import { createServer, type TlsOptions } from "node:tls";
 import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
 import { explainTlsError } from "../../src/upstreams/open-socket.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { createCertificate, listenOnLoopback } from "@protoport/testing/http";
 import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 
 // TLS errors name the option to change.

@@ -1,9 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { frame, frameFlag, frameType } from "../../../testing/src/http/http2-frames.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { createCertificate, frame, frameFlag, frameType, listenOnLoopback } from "@protoport/testing/http";
 import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,

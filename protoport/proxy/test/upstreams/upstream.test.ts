@@ -1,10 +1,12 @@
 import { createServer } from "node:net";
+import { createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../src/client/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouse, outcomeOf, respondWatered, settingFrame, watered, wateringOf } from "@protoport/testing/proxy";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -169,4 +171,15 @@ test("a watchServers callback is not called when the only server is lost", async
   await server[Symbol.asyncDispose]();
   await expect.poll(() => client.upstream.load.connections).toBe(0);
   expect(changes).toBe(0);
+});
+
+test("disposing a transport leaves its shared upstream open for another user", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  await using user = openGreenhouse({ addresses: server.baseUrl });
+  const transport = createGrpcTransport({ baseUrl: user.upstream });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe("ok");
+  await transport[Symbol.asyncDispose]();
+  expect([await wateringOf(user), user.upstream.ready, server.connections]).toEqual(["ok", true, 1]);
+  await user.upstream.close();
+  expect([await wateringOf(user), user.upstream.ready]).toEqual(["Unavailable: the transport is closed", false]);
 });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { checkCommand } from "../../../src/definitions/index.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { restrictedGreenhouse } from "../../../../testing/src/gateway/restricted.ts";
+import { descriptorSetOf, restrictedGreenhouse } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
 test("--visibility also hides elements of the older definition", async () => {

@@ -2,14 +2,12 @@ import { create, type DescFile } from "@bufbuild/protobuf";
 import { FileOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, file_orders_v1_orders, OrderService, runProxyCommand } from "@protoport/testing/proxy";
 import { file_library_v1_library } from "../../../../testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders, OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/index.ts";
 import { createProxyDocs } from "../../../src/command/serving-parts.ts";
-import { runProxyCommand } from "../../../../testing/src/gateway/proxy-command.ts";
 
 // grpc-gateway's option openapiv2_swagger, in documents that the command `openapi` writes and the proxy serves.
 

@@ -1,11 +1,8 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
+import { type CommandLine, freePort, projectFolder, startProgram, toolsFolder } from "@protoport/testing/process";
 import { openPython } from "../../../../testing/src/process/python.ts";
-import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
 
 /** The gateways that are compared with the proxy, and the profile with which it replaces them. */
 export const peers = ["envoy", "grpc-gateway"] as const;

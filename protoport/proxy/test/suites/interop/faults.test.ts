@@ -4,13 +4,8 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
 import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import {
-  exchangeHttp2,
-  type Http2Connection,
-  openHttp2,
-  readHttp2Response,
-} from "../../../../testing/src/http/http2-connection.ts";
-import { within } from "../../../../testing/src/deadline.ts";
+import { exchangeHttp2, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
+import { buildLimitMs, within } from "@protoport/testing/process";
 import {
   echoServers,
   type GrpcServerProcess,
@@ -18,7 +13,6 @@ import {
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
 // Servers from other implementations are silent, freeze, or are killed.

@@ -13,10 +13,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "../../../src/client/index.ts";
 import { createProxy, type ProxyGateway } from "../../../src/create-proxy.ts";
 import { readReflection } from "../../../src/forward/read-reflection.ts";
-import { collect } from "../../../../testing/src/collect.ts";
-import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
+import { buildLimitMs, buildStep, collect, waitLimitMs, within } from "@protoport/testing/process";
 import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 
 // gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-go's interop server. The
 // transport runs them directly and through the proxy, and grpc-go's interop client runs them through the proxy.

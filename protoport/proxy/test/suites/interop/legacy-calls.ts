@@ -5,10 +5,7 @@ import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_
 
 // Calls to which the echo servers in all languages respond.
 
-const header: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
+const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const service = "/kitchensink.v1.LegacySink";
 
 /** A message in its envelope. */

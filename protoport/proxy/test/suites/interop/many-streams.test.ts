@@ -4,27 +4,18 @@ import type { ClientHttp2Stream } from "node:http2";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { beforeAll, expect, test } from "vitest";
-import { type Field, fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { type Field, fieldValue, openHttp2, readHttp2Response } from "@protoport/testing/http";
+import { buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing/process";
+import { descriptorSetOf, envelope, startProxyProcess } from "@protoport/testing/proxy";
 import {
   buildGo,
   echoFiles,
   type GrpcProgram,
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
-import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-const header: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
+const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const relay = { httpMethod: "POST", path: "/transcoding.v1.StreamService/Relay", header };
 const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" })));
 

@@ -3,9 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
-import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
+import { fieldValue, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
+import { buildLimitMs, waitLimitMs, within } from "@protoport/testing/process";
 import {
   buildGo,
   echoServers,
@@ -15,7 +14,6 @@ import {
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
 // Servers that close their connections with GOAWAY when they stop gracefully, and at their maximum age.

@@ -8,7 +8,7 @@ import { createUpstream } from "../../../src/upstreams/index.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
 import { startRelay } from "../../../../testing/src/http/relay.ts";
-import { within } from "../../../../testing/src/deadline.ts";
+import { buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing/process";
 import {
   buildGo,
   echoFiles,
@@ -16,21 +16,12 @@ import {
   type GrpcServerProcess,
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
-import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { descriptorSetOf, envelope, startProxy, startProxyProcess } from "@protoport/testing/proxy";
 import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 
 // A server whose machine is lost without closing its connections, and callers and servers that do not read.
 
-const header: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
+const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const service = "/transcoding.v1.StreamService";
 const count = (items: number): HttpRequest => ({
   httpMethod: "POST",

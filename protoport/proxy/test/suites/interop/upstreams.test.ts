@@ -6,9 +6,8 @@ import {
   expectResponse,
   toRequest,
 } from "../../../../gateway/test/wire/corpus/corpus.ts";
-import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
-import { waitLimitMs } from "../../../../testing/src/deadline.ts";
+import { type Http1Connection, type Http2Connection, openHttp1, openHttp2 } from "@protoport/testing/http";
+import { buildLimitMs, waitLimitMs } from "@protoport/testing/process";
 import {
   echoFiles,
   echoServers,
@@ -17,7 +16,6 @@ import {
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../testing/src/transcoding/failures.ts";
 

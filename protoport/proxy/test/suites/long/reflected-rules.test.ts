@@ -7,8 +7,7 @@ import {
 import { expect, test } from "vitest";
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";
-import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { startReflectingServer } from "../../../../testing/src/gateway/reflecting-server.ts";
+import { startProxy, startReflectingServer, type TestProxy } from "@protoport/testing/proxy";
 
 // Rules that an upstream sends by reflection, including hostile ones.
 

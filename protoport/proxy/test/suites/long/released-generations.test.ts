@@ -1,11 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, GreenhouseService, OrderService, startGreenhouse } from "@protoport/testing/proxy";
 import { createBearerAuth } from "../../../../auth/src/index.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
-import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import {
   createProxy,
   createUpstream,

@@ -5,8 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransport } from "../../../src/client/index.ts";
-import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink, SinkSchema, type Sink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { FileService, KitchenSink, type Sink, SinkSchema } from "@protoport/testing/proxy";
 import { contentOf, piecesOf } from "./content.ts";
 
 /** A call's outcome: the response to its own message, the response to another one, an error, or no result. */

@@ -1,14 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf, FileService, KitchenSink, startProxyProcess } from "@protoport/testing/proxy";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../../testing/src/test-seed.ts";
+import { createTempFolder, residentBytes, testSeed } from "@protoport/testing/process";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 

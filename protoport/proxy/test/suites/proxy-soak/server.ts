@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import { openSync, writeSync } from "node:fs";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createTestGateway, FileService, KitchenSink } from "@protoport/testing/proxy";
 import { contentOf, piecesOf } from "./content.ts";
 
 // An upstream in the soak test, started by `node protoport/proxy/test/suites/proxy-soak/server.ts PORT FILE`. The server

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
+import { type CommandLine, projectFolder, startNode } from "@protoport/testing/process";
 
 /** An upstream that can be killed, suspended and restarted on its port. */
 export class UpstreamProcess implements AsyncDisposable {

@@ -9,9 +9,7 @@ import { createGateway, type Gateway } from "../../../../gateway/src/index.ts";
 import { createProbes, drainGracefully, Readiness } from "../../../../gateway/src/health/index.ts";
 import { buildGo, buildJava } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { type Balancer, startBalancer } from "../../../../testing/src/http/balancer.ts";
-import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { buildLimitMs, freePort, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../../testing/src/process/python.ts";
 
 // Clients of all kinds while servers restart. The page "Clients and restarts" has the results.

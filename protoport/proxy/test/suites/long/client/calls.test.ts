@@ -19,16 +19,11 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, descriptorSetOf, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { createCertificate, frameType, startGreenhouse } from "@protoport/testing";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Calls with every method kind to servers that follow the protocols, @protoport/gateway and grpc-js.
 

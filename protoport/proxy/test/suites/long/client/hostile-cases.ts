@@ -13,13 +13,7 @@ import {
   resetFrame,
 } from "../../../../../testing/src/http/http2-frames.ts";
 import { waterBedResponse, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  envelope,
-  grpcResponse,
-  grpcHead,
-  type Script,
-  type ScriptedConnection,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection } from "@protoport/testing/proxy";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 const end = frameFlag.endStream;
@@ -71,6 +65,16 @@ function numbers(type: number, streamId: number, ...values: readonly number[]): 
 }
 
 const many = (count: number, one: Frame): Frame[] => Array.from({ length: count }, () => one);
+
+/** A script that sends these frames, and closes the connection. */
+function closesAfter(frames: (streamId: number) => readonly Frame[]): Script {
+  return {
+    request: (connection, id) => {
+      connection.send(...frames(id));
+      connection.socket.end();
+    },
+  };
+}
 
 function closes(connection: ScriptedConnection): void {
   connection.socket.destroy();
@@ -147,10 +151,7 @@ export const hostileCases: readonly HostileCase[] = [
     "a field name in upper case": responds(watered, undefined, [...grpcHead, ["X-A", "1"]]),
     "a line break in a field value": responds(watered, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
     "a connection-specific field": responds(watered, undefined, [...grpcHead, ["connection", "close"]]),
-    "a trailer with :status": responds(watered, [
-      [":status", "200"],
-      ["grpc-status", "0"],
-    ]),
+    "a trailer with :status": responds(watered, Object.entries({ ":status": "200", "grpc-status": "0" })),
     "a trailer that does not end the stream": sends((id) => [
       headersFrame(id, grpcHead),
       headersFrame(id, [["grpc-status", "0"]]),
@@ -164,47 +165,21 @@ export const hostileCases: readonly HostileCase[] = [
       const block = Buffer.concat([headerBlock(grpcHead), ...long]);
       return [frame(frameType.headers, frameFlag.endHeaders, id, block)];
     }), want: Code.ResourceExhausted },
-  ...[
-    { code: 0, want: Code.Internal },
-    { code: 1, want: Code.Internal },
-    { code: 2, want: Code.Internal },
-    { code: 8, want: Code.Canceled },
-    { code: 11, want: Code.ResourceExhausted },
-    { code: 12, want: Code.PermissionDenied },
-    { code: 99, want: Code.Internal },
-  ].map(({ code, want }) => ({ name: `a reset with code ${code}`,
-    script: sends((id) => [resetFrame(id, code)]),
-    want,
-  })),
+  { name: "a reset with CANCEL", script: sends((id) => [resetFrame(id, 8)]), want: Code.Canceled },
   { name: "a reset with REFUSED_STREAM after the response header",
     script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]), want: Code.Unavailable },
 
   // Lost connections.
   ...casesWith(Code.Unavailable, { "a connection lost before the response": { request: closes },
-    "a connection lost after the header": { request: (connection, id) => {
-        connection.send(headersFrame(id, grpcHead));
-        connection.socket.end();
-      },
-    },
-    "a connection lost after the message": { request: (connection, id) => {
-        connection.send(headersFrame(id, grpcHead), dataFrame(id, watered));
-        connection.socket.end();
-      },
-    },
+    "a connection lost after the header": closesAfter((id) => [headersFrame(id, grpcHead)]),
+    "a connection lost after the message": closesAfter((id) => [headersFrame(id, grpcHead), dataFrame(id, watered)]),
     "a server that half-closes immediately": { request: ({ socket }) => socket.end() },
-    "GOAWAY that includes the call, then a closed connection": { request: (connection, id) => {
-        connection.send(numbers(frameType.goAway, 0, id, 0));
-        connection.socket.end();
-      },
-    },
+    "GOAWAY that includes the call, then a closed connection": closesAfter((id) => [numbers(frameType.goAway, 0, id, 0)]),
   }),
 
   // Allowed by the protocols.
   ...casesWith(undefined, { "a response after an interim one": sends((id) => [
-      headersFrame(id, [
-        [":status", "103"],
-        ["link", "</a>"],
-      ]),
+      headersFrame(id, Object.entries({ ":status": "103", link: "</a>" })),
       ...grpcResponse(id, watered),
     ]),
     "GOAWAY that includes the call, then a response": sends((id) => [
@@ -230,80 +205,16 @@ export const hostileCases: readonly HostileCase[] = [
     "a reset of a closed stream": { request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
     },
   }),
-  { name: "an error status whose details have another code",
-    script: responds(watered, [["grpc-status", "5"], ["grpc-message", "no%20bed"], ["grpc-status-details-bin", "CAA"]]),
-    want: Code.NotFound, message: "no bed" },
 
   // HTTP, but not gRPC.
-  ...[
-    { status: "301", want: Code.Unknown },
-    { status: "400", want: Code.Internal },
-    { status: "401", want: Code.Unauthenticated },
-    { status: "403", want: Code.PermissionDenied },
-    { status: "404", want: Code.Unimplemented },
-    { status: "429", want: Code.Unavailable },
-    { status: "500", want: Code.Unknown },
-    { status: "502", want: Code.Unavailable },
-    { status: "503", want: Code.Unavailable },
-    { status: "504", want: Code.Unavailable },
-    { status: "666", want: Code.Unknown },
-  ].map(({ status, want }) => ({ name: `HTTP ${status} with an HTML page`,
-    script: http(status, html),
-    want,
-    message: `HTTP ${status}`,
-  })),
-  { name: "HTTP 503 with an HTML page and a grpc-status", script: http("503", [...html, ["grpc-status", "5"]]),
-    want: Code.Unavailable, message: "HTTP 503" },
-  { name: "a content type and an encoding in mixed case",
-    script: responds(watered, undefined, [[":status", "200"], ["content-type", "Application/gRPC ; a=b"],
-      ["grpc-encoding", "Identity"]]), want: undefined },
-  ...casesWith(Code.Unknown, { "HTTP 200 with an HTML page": http("200", html),
-    "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
-    "no content type": http("200"),
-  }),
-  ...casesWith(Code.Internal, { "the content type application/grpc+json": responds(watered, undefined, [
-      [":status", "200"],
-      ["content-type", "application/grpc+json"],
-    ]),
-    "the content type of gRPC-Web": responds(watered, undefined, [
-      [":status", "200"],
-      ["content-type", "application/grpc-web+proto"],
-    ]),
-  }),
-  { name: "HTTP 503 with a gRPC content type, without a grpc-status", script: http("503", grpcHead.slice(1)),
-    want: Code.Unavailable, message: "HTTP 503" },
-  { name: "HTTP 503 with a gRPC content type and a grpc-status", script: sends((id) => [
-      headersFrame(
-        id,
-        [
-          [":status", "503"],
-          ["content-type", "application/grpc"],
-          ["grpc-status", "8"],
-          ["grpc-message", "busy"],
-        ],
-        end,
-      ),
-    ]), want: Code.ResourceExhausted, message: "busy" },
+  { name: "HTTP 404 with an HTML page", script: http("404", html), want: Code.Unimplemented, message: "HTTP 404" },
+  { name: "HTTP 200 with an HTML page", script: http("200", html), want: Code.Unknown },
 
   // gRPC.
   ...casesWith(Code.Internal, { "no grpc-status": responds(watered, [["x-a", "1"]]),
     "no trailer": sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered, end)]),
     "a trailers-only response without a status": sends((id) => [headersFrame(id, grpcHead, end)]),
-    "a status that is not a number": responds(watered, [["grpc-status", "ok"]]),
-    "a negative status": responds(watered, [["grpc-status", "-1"]]),
-    "a duplicate status": responds(watered, [
-      ["grpc-status", "0"],
-      ["grpc-status", "0"],
-    ]),
   }),
-  { name: "the unknown grpc-status 17", script: responds(watered, [["grpc-status", "17"], ["grpc-message", "odd"]]),
-    want: Code.Unknown, message: "odd" },
-  { name: "a grpc-message with invalid percent-encoding",
-    script: responds(watered, [["grpc-status", "9"], ["grpc-message", "50% off"]]), want: Code.FailedPrecondition,
-    message: "50% off" },
-  { name: "status details that are not base64",
-    script: responds(watered, [["grpc-status", "5"], ["grpc-message", "none"], ["grpc-status-details-bin", "?"]]),
-    want: Code.NotFound, message: "none" },
   { name: "an error after a message", script: responds(watered, [["grpc-status", "10"]]), want: Code.Aborted },
   ...casesWith(Code.Unimplemented, { "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
     "a trailers-only success": sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
@@ -313,10 +224,6 @@ export const hostileCases: readonly HostileCase[] = [
     "a truncated prefix": responds(watered.subarray(0, 3)),
     "reserved flags": responds(envelope(waterBedResponse, 2)),
     "a compressed message without grpc-encoding": responds(envelope(gzipSync(waterBedResponse), 1)),
-    "an unknown grpc-encoding": responds(envelope(waterBedResponse, 1), undefined, [
-      ...grpcHead,
-      ["grpc-encoding", "snappy"],
-    ]),
     "invalid gzip": responds(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
   }),
   { name: "a gzip message that decompresses to more than the limit",

@@ -1,9 +1,8 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, startScriptedServer } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { hostileCases } from "./hostile-cases.ts";
 
 // A call to a server that violates HTTP/2 or gRPC fails with the expected error, and is sent only once.

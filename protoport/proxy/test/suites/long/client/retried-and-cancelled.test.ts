@@ -7,19 +7,10 @@ import {
   RecordReadingsResponseSchema,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
-} from "../../../../../testing/src/http/http2-frames.ts";
+import { dataFrame, type Frame, frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing/http";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { createTempFolder, projectFolder, runProgram, waitSomeTurns, within } from "@protoport/testing/process";
+import { settingFrame, startGreenhouse, respondWatered, watered } from "@protoport/testing/proxy";
 import {
   envelope,
   grpcResponse,
@@ -27,10 +18,6 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
 
@@ -275,14 +262,7 @@ async function sensorsOf(messages: AsyncIterable<{ readonly sensor: string }>): 
 }
 
 function fails(streamId: number): Frame {
-  return headersFrame(
-    streamId,
-    [
-      ["grpc-status", "5"],
-      ["grpc-message", "gone"],
-    ],
-    frameFlag.endStream,
-  );
+  return headersFrame(streamId, Object.entries({ "grpc-status": "5", "grpc-message": "gone" }), frameFlag.endStream);
 }
 
 test.each<[name: string, more: (streamId: number) => readonly Frame[], want: readonly unknown[], isReset?: boolean]>(
@@ -302,24 +282,6 @@ test.each<[name: string, more: (streamId: number) => readonly Frame[], want: rea
   const results = within(sensorsOf(createClient(GreenhouseService, transport).watchReadings({})), "the end");
   expect(await results).toEqual(want);
   if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
-});
-
-test("an error with invalid details keeps its header fields", async () => {
-  await using server = await startScriptedServer({
-    request: (connection, id) => {
-      const trailer = [
-        ["grpc-status", "5"],
-        ["grpc-status-details-bin", "?"],
-      ] as const;
-      connection.send(...grpcResponse(id, Buffer.alloc(0), trailer, [...grpcHead, ["x-head", "1"]]));
-    },
-  });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
-  const error = await createClient(GreenhouseService, transport)
-    .waterBed({})
-    .catch((reason: unknown) => ConnectError.from(reason));
-  expect(error).toMatchObject({ code: Code.NotFound, isWireError: true });
-  expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
 });
 
 test("a cancelled call yields no more messages of the response", async () => {
@@ -357,9 +319,7 @@ test("a request stream's error is ignored once the response has arrived", async 
 });
 
 test("a call whose signal is already aborted is not sent", async () => {
-  await using server = await startScriptedServer({
-    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
-  });
+  await using server = await startScriptedServer(respondWatered);
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const call = createClient(GreenhouseService, transport).waterBed({}, { signal: AbortSignal.abort() });
   await expect(within(call, "the end")).rejects.toMatchObject({ code: Code.Canceled });
@@ -469,9 +429,7 @@ test.each([
     output: `${Code.Canceled}\n`,
   },
 ])("when $name, the process exits", async ({ code, output }) => {
-  await using server = await startScriptedServer({
-    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
-  });
+  await using server = await startScriptedServer(respondWatered);
   const { exitCode, stdout, stderr } = await runProgram(
     process.execPath,
     ["--input-type=module", "-e", program + code],

@@ -14,14 +14,10 @@ import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/hpack/encoder.ts";
 import { HpackDecoder } from "../../../../../gateway/src/engine/http2/hpack/decoder.ts";
-import { type Frame, frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { type Frame, frame, frameType, listenOnLoopback, startOnLoopback } from "@protoport/testing/http";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
+import { waitSomeTurns, within } from "@protoport/testing/process";
+import { grpcResponse, respondWatered, settingFrame, startScriptedServer, watered } from "@protoport/testing/proxy";
 
 // Calls by one transport, which respects the server's limits and windows, GOAWAY, header compression, keepalive and
 // retries.

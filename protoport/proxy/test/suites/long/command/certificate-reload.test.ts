@@ -2,12 +2,9 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, GreenhouseService, type ProxyProcess, startProxyProcess } from "@protoport/testing/proxy";
 import { type Certificate, createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, within } from "@protoport/testing/process";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // The proxy command reloads its certificate while it runs.

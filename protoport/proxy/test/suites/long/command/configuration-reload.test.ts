@@ -3,17 +3,10 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import {
-  createSigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../../testing/src/auth/identity-provider.ts";
-import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider, testAudience } from "@protoport/testing/process";
+import { createTestGateway, OrderService, type ProxyProcess, startProxyProcess } from "@protoport/testing/proxy";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { startNode } from "../../../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // SIGHUP makes a running proxy read its configuration file again.

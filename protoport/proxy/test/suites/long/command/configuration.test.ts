@@ -1,17 +1,15 @@
 import { writeFileSync } from "node:fs";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import {
-  createSigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../../testing/src/auth/identity-provider.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+  createTestGateway,
+  GreenhouseService,
+  type ProxyProcess,
+  runProxyCommand,
+  startProxyProcess,
+} from "@protoport/testing/proxy";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider, testAudience } from "@protoport/testing/process";
 
 // What each setting in the file does.
 
@@ -70,6 +68,8 @@ async function get(url: string, headers: Readonly<Record<string, string>> = {}):
 }
 
 const token = "a-token-of-a-shop-2026";
+
+const check = (file: string, ...more: readonly string[]) => runProxyCommand("--config", file, "--check", ...more);
 
 test("header rules, credentials, rate limits, CORS and access log take effect", async () => {
   writeFileSync(folder.file("token"), `${token}\n`);
@@ -171,17 +171,13 @@ test("--check warns about an empty tokenHashesFile, and exits with 0", async () 
   const tokenHashesFile = folder.file("hashes");
   writeFileSync(tokenHashesFile, "");
   const file = configure("hashes.yaml", "", `authentication: { tokenHashesFile: ${tokenHashesFile} }`);
-  const main = `${projectFolder}/protoport/proxy/src/command/main.ts`;
-  const { exitCode, stderr } = await runProgram(process.execPath, [main, "--config", file, "--check"]);
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(tokenHashesFile) });
+  const { exitCode, errors } = await check(file);
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.stringContaining(tokenHashesFile) });
 });
 
 describe("the configuration file", () => {
   writeFileSync(folder.file("one"), `${token}\n`);
   writeFileSync(folder.file("two"), `${token}-second,${token}-third\n`);
-  const main = `${projectFolder}/protoport/proxy/src/command/main.ts`;
-  const check = (file: string, ...more: readonly string[]) =>
-    runProgram(process.execPath, [main, "--config", file, "--check", ...more]);
 
   test.each(
     // oxfmt-ignore
@@ -190,42 +186,39 @@ describe("the configuration file", () => {
       ["authentication: { tokens: [{ env: PATH }] }", ":8:27: authentication.tokens are not valid: token 1"],
       [`authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
         ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot"],
-      ["rateLimit: { perPrincipal: 1 }", ":8:28: rateLimit.perPrincipal requires authentication"],
       ["  requestHeader: { allow: ['*', cookie] }",
         ':8:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"'],
       ["  responseHeader: { rename: { Link: x-link } }",
         ':8:37: upstreams[0].responseHeader.rename.Link has no effect unless allow contains the exact name, got "Link"'],
       ["trustedProxies: [10.0.0.0/8, proxy.example]",
         ":8:30: trustedProxies[1] must be an IP address or a network such as 10.0.0.0/8, got"],
-      ["methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
-        ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0"],
     ],
   )("the invalid setting `$0` is reported with its line by --check", async (others, problem) => {
     const file = configure("wrong.yaml", "", others);
-    const { exitCode, stdout, stderr } = await check(file);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
-    expect(stderr).toContain(`${file}${problem}`);
+    const { exitCode, printed, errors } = await check(file);
+    expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
+    expect(errors).toContain(`${file}${problem}`);
   });
 
   test("an invalid HTTP rule stops the start, even with wait: true", async () => {
     const rules = folder.file("rules.yaml");
     writeFileSync(rules, `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
     const file = configure("wait.yaml", "", `wait: true\nrest: { rules: [${rules}] }`);
-    const { exitCode, stderr } = await runProgram(process.execPath, [main, "--config", file]);
+    const { exitCode, errors } = await runProxyCommand("--config", file);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain("cannot start the proxy: invalid HTTP rules:");
+    expect(errors).toContain("cannot start the proxy: invalid HTTP rules:");
   });
 
   test("--check --json prints services and routes", async () => {
     // Unlike validate, this accepts descriptors from reflection.
-    const { exitCode, stdout } = await check(configure("json.yaml", "", "validateReflected: true"), "--json");
-    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
+    const { exitCode, printed } = await check(configure("json.yaml", "", "validateReflected: true"), "--json");
+    expect([exitCode, JSON.parse(printed)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
   });
 
   test("--check prints methodConfig timeouts", async () => {
     const methods = `methodConfig: [{ name: [{ method: GetReading, service: ${GreenhouseService.typeName} }], timeout: 0.3s }]`;
-    const { stdout } = await check(configure("timeouts.yaml", "", methods));
-    expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
+    const { printed } = await check(configure("timeouts.yaml", "", methods));
+    expect(printed.split("\n").slice(-2)).toEqual([
       "Timeouts of unary calls without a deadline: REST 15000 ms, others none.",
       `  ${GreenhouseService.typeName}.GetReading: 300 ms`,
     ]);
@@ -239,14 +232,14 @@ describe("the configuration file", () => {
     const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
 authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }
 `;
-    const { stdout } = await check(configure("tools.yaml", "", settings));
-    expect(stdout).toContain(
+    const { printed } = await check(configure("tools.yaml", "", settings));
+    expect(printed).toContain(
       `Tools over MCP:\n  ${GreenhouseService.typeName}.WaterBed\n\nRPCs without a credential:\n  ${listed}\n\nTimeouts`,
     );
   });
 
   test("the schema command prints the file's JSON Schema", async () => {
-    const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);
-    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);
+    const { exitCode, printed } = await runProxyCommand("schema");
+    expect([exitCode, JSON.parse(printed)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);
   });
 });

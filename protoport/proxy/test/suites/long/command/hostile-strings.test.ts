@@ -12,8 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { ServerReflection } from "../../../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
-import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, runProxyCommand } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // A definition's strings come from an upstream, which may be hostile. On a terminal, ESC sequences run terminal

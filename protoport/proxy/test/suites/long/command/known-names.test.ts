@@ -5,14 +5,10 @@ import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createSigningKey, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
+import { descriptorSetOf, restrictedServices, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // Names of services and RPCs in the configuration that the descriptors do not declare.
 

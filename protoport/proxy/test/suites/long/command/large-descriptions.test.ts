@@ -9,17 +9,13 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, startReflectingServer } from "@protoport/testing/proxy";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { field_behavior, FieldBehavior } from "../../../../../gateway/src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, startNode, within } from "@protoport/testing/process";
 
 /** Parameters for {@link nestedMessages}. */
 interface Nesting {

@@ -5,11 +5,8 @@ import {
   GreenhouseService,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import type { Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { eventsOf, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { exchangeHttp1, type Field, type HttpRequest } from "@protoport/testing/http";
+import { eventsOf, startGreenhouse, startProxy, statelessRequest } from "@protoport/testing/proxy";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 
 // An upstream's RPCs as tools.

@@ -14,20 +14,13 @@ import {
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
-import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { descriptorSetOf, ProxyCommand, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
+import { createCertificate, createTestGateway, listenOnLoopback } from "@protoport/testing";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, startNode, within } from "@protoport/testing/process";
 
 // npx @protoport/proxy
 
@@ -281,23 +274,29 @@ test("a proxy with a silent upstream survives SIGHUP and stops on SIGTERM", asyn
   silent.close();
 });
 
-test("a call longer than a second finishes after SIGTERM", async () => {
-  const received = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  await using upstream = await startUpstream({}, () => {
+/** Returns an `admit` whose calls wait for `release`, and a promise that resolves with the first call. */
+function holdCalls() {
+  const [received, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const admit = (): Promise<void> => {
     received.resolve();
-    return release.promise;
-  });
+    return released.promise;
+  };
+  return { received: received.promise, release: released.resolve, admit };
+}
+
+test("a call longer than a second finishes after SIGTERM", async () => {
+  const { received, release, admit } = holdCalls();
+  await using upstream = await startUpstream({}, admit);
   const file = write("slow.binpb", greenhouses);
   const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--admin-port", "0"];
   const running = proxy(...args);
   const response = get(`${await running.serving}/sensors/4/reading`);
   const admin = await running.url(/^health and metrics at (\S+)/);
-  await within(received.promise, "the call");
+  await within(received, "the call");
   const stopped = running[Symbol.asyncDispose]();
   await pause(1_200);
   expect((await get(`${admin}/readyz`)).body).toBe('{"status":"not ready","obstacles":["draining"]}');
-  release.resolve();
+  release();
   expect((await response).status).toBe(200);
   await stopped;
 });
@@ -322,22 +321,18 @@ test("a draining proxy is not ready, but accepts connections during the delay", 
 });
 
 test("a call that does not finish is aborted after the drain timeout", async () => {
-  const received = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  await using upstream = await startUpstream({}, () => {
-    received.resolve();
-    return release.promise;
-  });
+  const { received, release, admit } = holdCalls();
+  await using upstream = await startUpstream({}, admit);
   const args = ["--upstream", `http://${upstream.address}`, "--descriptors", write("cut.binpb", greenhouses)];
   {
     await using running = proxy(...args, "--drain-timeout-ms", "1");
     const response = get(`${await running.serving}/sensors/4/reading`);
     const aborted = expect(response).rejects.toThrow("fetch failed");
-    await within(received.promise, "the call");
+    await within(received, "the call");
     running.stop();
     await aborted;
   }
-  release.resolve();
+  release();
 });
 
 test("the cause of upstream failures is logged once, and hidden from callers", async () => {
@@ -623,12 +618,8 @@ test.each([
   { signals: ["SIGTERM"], exitCode: 0, when: "after its calls" },
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
 ] as const)("the proxy exits $when on $signals, even after SIGHUP", async ({ signals, exitCode }) => {
-  const received = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  await using upstream = await startUpstream({}, () => {
-    received.resolve();
-    return release.promise;
-  });
+  const { received, release, admit } = holdCalls();
+  await using upstream = await startUpstream({}, admit);
   const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.address}`];
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const file = write("program.binpb", greenhouses);
@@ -636,10 +627,10 @@ test.each([
   const [, url = ""] = await program.find(/^(\S+) serves/m);
   program.process.kill("SIGHUP");
   const response = get(`${url}/sensors/4/reading`).catch(() => undefined);
-  await within(received.promise, "the call");
+  await within(received, "the call");
   for (const signal of signals) program.process.kill(signal);
-  if (exitCode === 0) release.resolve();
+  if (exitCode === 0) release();
   expect(await program.end()).toBe(exitCode);
   expect((await response)?.status).toBe(exitCode === 0 ? 200 : undefined);
-  release.resolve();
+  release();
 });

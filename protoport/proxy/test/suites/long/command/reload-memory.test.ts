@@ -1,9 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, GreenhouseService, ProxyCommand } from "@protoport/testing/proxy";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 /** Number of reloads before the measurement. V8 compiles code during the first 700 reloads, which takes 2 to 3 MB. */

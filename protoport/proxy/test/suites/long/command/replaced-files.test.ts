@@ -2,12 +2,8 @@ import { hash } from "node:crypto";
 import { renameSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createSigningKey } from "../../../../../testing/src/auth/identity-provider.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { descriptorSetOf, GreenhouseService, OrderService, startProxyProcess } from "@protoport/testing/proxy";
+import { createSigningKey, createTempFolder } from "@protoport/testing/process";
 
 // Which files a proxy watches after reloads have replaced them in its configuration.
 

@@ -9,19 +9,10 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../../../../../testing/src/auth/identity-provider.ts";
-import {
-  type Field,
-  fieldValue,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../../../../testing/src/http/exchange.ts";
-import {
-  getReadingProcedure as read,
-  waterBedProcedure as water,
-} from "../../../../../testing/src/gateway/greenhouse.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "@protoport/testing/http";
+import { createTestGateway, getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
 import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 

@@ -4,13 +4,8 @@ import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import {
-  type ReflectedUpstream,
-  serviceWithRoutes,
-  startReflectedUpstream,
-} from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // The proxy command with several upstreams, which must not get each other's calls.

@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
-import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { exchangeHttp1, type Field, startKitchenSink } from "@protoport/testing";
+import { KitchenSink, startProxy, type TestProxy } from "@protoport/testing/proxy";
 import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
 import { shownNames } from "../../../../src/command/access-log.ts";
 import { readProxyConfiguration } from "../../../../src/settings/index.ts";

@@ -2,10 +2,8 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, GreenhouseService, startProxyProcess } from "@protoport/testing/proxy";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.

@@ -10,7 +10,7 @@ import {
 import { afterAll, describe, expect, test } from "vitest";
 import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
-import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
+import { descriptorSetOf, file_orders_v1_orders, runProxyCommand, stringField } from "@protoport/testing/proxy";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import {
   file_kitchensink_v1_kitchen_sink,
@@ -18,12 +18,8 @@ import {
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { stringField } from "../../../../../testing/src/gateway/file-init.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
 // npx @protoport/proxy check
 

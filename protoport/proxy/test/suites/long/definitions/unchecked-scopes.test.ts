@@ -6,16 +6,10 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import {
-  greenhouseWithOptions,
-  restrictedTo,
-  scopedGreenhouse,
-} from "../../../../../testing/src/gateway/restricted.ts";
+import { greenhouseWithOptions, restrictedTo, scopedGreenhouse, startProxyProcess } from "@protoport/testing/proxy";
 import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { exchangeHttp1, statelessRequest, toolNameOf } from "@protoport/testing";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 

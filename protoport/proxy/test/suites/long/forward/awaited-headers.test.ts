@@ -1,11 +1,8 @@
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { collect } from "../../../../../testing/src/collect.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
+import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import { collect, waitSomeTurns } from "@protoport/testing/process";
 
 const implementation: Parameters<typeof startGreenhouse>[0] = {
   async *watchReadings({ sensor }, { responseHeader }) {

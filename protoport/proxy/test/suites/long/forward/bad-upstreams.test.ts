@@ -4,26 +4,11 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { type Field, fieldValue } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import {
-  dataFrame,
-  type Frame,
-  frameFlag,
-  headersFrame,
-  resetFrame,
-} from "../../../../../testing/src/http/http2-frames.ts";
-import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
+import { exchangeHttp1, exchangeHttp2, type Field, fieldValue } from "@protoport/testing/http";
+import { dataFrame, type Frame, frameFlag, headersFrame, resetFrame } from "@protoport/testing";
+import { waitLimitMs, waitSomeTurns, within } from "@protoport/testing/process";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  envelope,
-  grpcResponse,
-  grpcHead,
-  type ScriptedServer,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
+import { envelope, grpcHead, grpcResponse, type ScriptedServer, startScriptedServer } from "@protoport/testing/proxy";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
 // Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.
@@ -154,10 +139,7 @@ test.each<{
     const response = await exchangeHttp2(proxy.address, {
       httpMethod: "POST",
       path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
-      header: [
-        ["content-type", "application/grpc"],
-        ["te", "trailers"],
-      ],
+      header: Object.entries({ "content-type": "application/grpc", te: "trailers" }),
       body: envelope(Buffer.alloc(0)),
     });
     const received = [...response.header, ...response.trailer];

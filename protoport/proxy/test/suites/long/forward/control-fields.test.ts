@@ -1,10 +1,8 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { FileService, startProxy } from "@protoport/testing/proxy";
+import { exchangeHttp1, rpcRequest, wireFormats } from "@protoport/testing";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink, Shelves, startProxy, type TestProxy } from "@protoport/testing/proxy";
 import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { type Http1Connection, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { type Http2Connection, openHttp2, startKitchenSink, type TestGateway } from "@protoport/testing";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
-import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   describeRequest,
   corpusGroups,

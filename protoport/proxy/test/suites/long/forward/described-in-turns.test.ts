@@ -1,8 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy } from "../../../../src/create-proxy.ts";
 
 /** The greenhouse's descriptors, and 20,000 types in 200 other files. */

@@ -1,14 +1,11 @@
-import { renameSync, truncateSync, writeFileSync } from "node:fs";
+import { truncateSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, file_greenhouse_v1_greenhouse, GreenhouseService } from "@protoport/testing/proxy";
 import {
   createProxy,
   createUpstream,
@@ -20,10 +17,8 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { createTempFolder, within } from "@protoport/testing/process";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // Which sources a proxy reads descriptors from, and when it reads them again.
 
@@ -220,25 +215,6 @@ test("a descriptor file is read at start, on reload and after changes", async ()
   // The problem is reported once until the file changes again.
   expect((await proxy.reload()).problems).not.toEqual([]);
   await proxy.close();
-});
-
-test("a descriptor file that disappears and returns is reported twice", async () => {
-  using folder = createTempFolder();
-  const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
-  writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
-  const reports: ReloadReport[] = [];
-  await using stack = new AsyncDisposableStack();
-  const proxy = await createProxy({
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
-    onReload: (report) => void reports.push(report),
-  });
-  stack.defer(() => proxy.close());
-  const { services } = proxy;
-  renameSync(file, away);
-  await expect.poll(() => reports.at(-1)?.problems.join()).toMatch(/^ENOENT: no such file or directory, open /);
-  expect(proxy.services).toBe(services);
-  renameSync(away, file);
-  await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
 });
 
 test("an error about a reflection header field does not contain its value", async () => {

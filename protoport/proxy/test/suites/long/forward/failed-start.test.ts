@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
 import {
   createProxy,
   type DescriptorSource,

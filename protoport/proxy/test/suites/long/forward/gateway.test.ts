@@ -10,21 +10,10 @@ import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts"
 import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { fieldValue } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { createCertificate, exchangeHttp1, fieldValue, startOnLoopback } from "@protoport/testing/http";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, startGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  grpcResponse,
-  envelope,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Gateway features that a proxy has too.
 
@@ -220,22 +209,3 @@ test("a drain waits for a request that is still being received", async () => {
   await drained;
   expect(proxy.load.connections.http1).toBe(0);
 });
-
-test.each([
-  { retry: "transparent", requests: 2, httpStatus: 200 },
-  { retry: "off", requests: 1, httpStatus: 503 },
-] as const)(
-  "with retry '$retry', a refused call reaches the upstream $requests time(s)",
-  async ({ retry, requests, httpStatus }) => {
-    await using upstream = await startScriptedServer({
-      request: (connection, id) => {
-        if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));
-        // REFUSED_STREAM (RFC 9113 §7).
-        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
-      },
-    });
-    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
-    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
-    expect(upstream.requests).toBe(requests);
-  },
-);

@@ -4,10 +4,7 @@ import { Code, type ConnectRouter, createClient, type Transport } from "@connect
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../../../gateway/src/index.ts";
-import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, descriptorSetOf, errorOf, restrictedTo } from "@protoport/testing/proxy";
 import { file_kitchensink_v1_shelves, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 

@@ -24,11 +24,8 @@ import {
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, descriptorSetOf, errorOf, restrictedTo } from "@protoport/testing/proxy";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
 import {
   Color,
   file_kitchensink_v1_kitchen_sink,

@@ -3,10 +3,7 @@ import { anyPack, anyUnpack, FieldOptionsSchema, FileDescriptorSetSchema } from 
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, descriptorSetOf, errorOf, restrictedTo } from "@protoport/testing/proxy";
 import {
   file_kitchensink_v1_kitchen_sink,
   KitchenSink,

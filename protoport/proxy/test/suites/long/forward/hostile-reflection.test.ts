@@ -12,11 +12,7 @@ import {
 } from "../../../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
-import {
-  type ReflectedUpstream,
-  serviceWithRoutes,
-  startReflectedUpstream,
-} from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
 
 // An upstream offers another one's services and REST routes by reflection, but gets neither its calls nor its
 // credentials.

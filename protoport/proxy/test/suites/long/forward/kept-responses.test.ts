@@ -2,10 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import { createClient, type Interceptor, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 // Large enough that the engine frees a response's memory after sending the response.
 const first = "oak ".repeat(25_000);

@@ -3,35 +3,15 @@ import { Code } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
-import {
-  type Field,
-  fieldValue,
-  type HttpRequest,
-  type HttpResponse,
-} from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1, type Field, fieldValue, type HttpRequest, type HttpResponse } from "@protoport/testing/http";
 import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameFlag,
-  frameType,
-  headerBlock,
-} from "../../../../../testing/src/http/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { dataFrame, type Frame, frame, frameFlag, frameType, headerBlock, listenOnLoopback } from "@protoport/testing";
+import { grpcHead, settingFrame, startProxy, startScriptedServer, watered } from "@protoport/testing/proxy";
 
 // Header and trailer sections near their limit, which is 64 KiB in both directions.
 
 const files = [GreenhouseService.file];
-const grpcHeader: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
+const grpcHeader: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const grpcCall: HttpRequest = {
   httpMethod: "POST",
   path: "/greenhouse.v1.GreenhouseService/WaterBed",

@@ -9,13 +9,9 @@ import {
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
-import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { encodeEnvelope, GreenhouseService, startProxy, WaterBedRequestSchema } from "@protoport/testing/proxy";
+import { fieldValue, type HttpResponse, openHttp2, readHttp2Response, startOnLoopback } from "@protoport/testing/http";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;

@@ -4,16 +4,9 @@ import type { CompletedRequest } from "../../../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CallEnd, ProxyOptions, UpstreamCallObserver } from "../../../../src/create-proxy.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { dataFrame, headersFrame, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { dataFrame, exchangeHttp2, headersFrame, resetFrame } from "@protoport/testing/http";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  grpcHead,
-  grpcResponse,
-  type Script,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcHead, grpcResponse, type Script, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 
 // What `onUpstreamCall` gets.
 

@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createProxy } from "../../../../src/create-proxy.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import type { FileInit } from "../../../../../testing/src/gateway/file-init.ts";
+import { type FileInit, startReflectingServer } from "@protoport/testing/proxy";
 import { optionalFiles, withNeedingService, wholeService } from "../../../../../testing/src/gateway/optional-files.ts";
-import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
 // Files that only options need may be missing or invalid in an upstream's reflection. protoport/gateway/src/protobuf tests the same
 // files in descriptor sets.

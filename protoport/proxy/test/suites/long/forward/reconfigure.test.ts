@@ -1,19 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { frameFlag, headersFrame, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { frameFlag, headersFrame, openHttp1, resetFrame, startGreenhouse } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  grpcHead,
-  grpcResponse,
-  type ScriptedConnection,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcHead, grpcResponse, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
 import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 

@@ -1,13 +1,9 @@
 import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { expect, test } from "vitest";
+import { descriptorSetOf, GreenhouseService, KitchenSink, Shelves, startGreenhouse } from "@protoport/testing/proxy";
 import { createProxy, type ReloadReport } from "../../../../src/create-proxy.ts";
-import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
 
@@ -133,76 +129,6 @@ test.each(
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
     message: expect.stringMatching(new RegExp(`${problem}$`)),
     code: "ERR_DESCRIPTORS",
-  });
-});
-
-/** The reloads when both upstreams succeeded. */
-const bothSucceeded = (lastSuccessMs: number): object[] => [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
-
-describe("descriptorReloads", () => {
-  const greenhouse = descriptorSetOf(GreenhouseService.file);
-  const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
-  const invalid = Buffer.from("no descriptors");
-  const unreadable = new Error("no file\nat all");
-
-  test.each<[name: string, next: readonly (Uint8Array | Error | undefined)[], want: readonly (RegExp | undefined)[]]>([
-    ["unchanged descriptors", [greenhouse, sinks], [undefined, undefined]],
-    ["changed descriptors", [greenhouse, shelves], [undefined, undefined]],
-    ["a read error", [greenhouse, unreadable], [undefined, /^no file\nat all$/]],
-    ["invalid descriptors", [invalid, sinks], [/^127\.0\.0\.1:1: .*not a binary/, undefined]],
-    ["an empty descriptor set", [new Uint8Array(), sinks], [/no service to proxy/, undefined]],
-    [
-      "a service of the other upstream",
-      [greenhouse, greenhouse],
-      [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
-    ],
-    ["valid descriptors next to invalid descriptors", [invalid, shelves], [/not a binary/, undefined]],
-    ["a read error next to invalid descriptors", [invalid, unreadable], [/not a binary/, /^no file/]],
-  ])("records a reload with %s for each upstream", async (_name, next, want) => {
-    let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
-    const upstreams = [0, 1].map((at) => ({
-      upstream: `http://127.0.0.1:${at + 1}`,
-      descriptors: {
-        read: (): Promise<Uint8Array> => {
-          const set = sets[at];
-          return set instanceof Uint8Array ? Promise.resolve(set) : Promise.reject(set ?? new Error("no set"));
-        },
-      },
-    }));
-    const [startMs, reloadMs] = [1_000, 2_000];
-    using clock = vi.spyOn(Date, "now").mockReturnValue(startMs);
-    const reports: ReloadReport[] = [];
-    await using stack = new AsyncDisposableStack();
-    const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
-    stack.defer(() => proxy.close());
-    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(startMs));
-    const services = proxy.services;
-
-    clock.mockReturnValue(reloadMs);
-    sets = next;
-    const { problems } = await proxy.reload();
-    // A problem that both upstreams have is listed once.
-    expect(problems).toEqual([...new Set(problems)]);
-    expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
-    expect(proxy.descriptorReloads).toEqual(
-      want.map((problem, at) => ({
-        problem: problem && expect.stringMatching(problem),
-        lastSuccessMs: problem === undefined ? reloadMs : startMs,
-        successes: problem === undefined ? 2 : 1,
-        failures: problem === undefined ? 0 : 1,
-        conflicts: [],
-        services: [proxy.services[at]?.typeName],
-      })),
-    );
-    const hasFailed = want.some((problem) => problem !== undefined);
-    for (const [at, problem] of want.entries()) if (problem) expect(proxy.services[at]).toBe(services[at]);
-
-    // Reports that a problem has ended even if the descriptors have not changed.
-    reports.length = 0;
-    sets = [greenhouse, sinks];
-    const { isChanged } = await proxy.reload();
-    expect(reports).toHaveLength(isChanged || hasFailed ? 1 : 0);
-    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(reloadMs));
   });
 });
 

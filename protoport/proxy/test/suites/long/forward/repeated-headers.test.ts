@@ -1,13 +1,9 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { envelope, GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { type Field, openHttp2 } from "@protoport/testing/http";
 import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // A connection uses one list object for all equal header sections, so a list's forwarded fields can be cached.
 
@@ -35,14 +31,8 @@ async function forward(headers: readonly (readonly Field[])[], rules: ForwardRul
   return received;
 }
 
-const red: readonly Field[] = [
-  ["x-color", "red"],
-  ["authorization", "Bearer a"],
-];
-const blue: readonly Field[] = [
-  ["x-color", "blue"],
-  ["grpc-timeout", "1H"],
-];
+const red: readonly Field[] = Object.entries({ "x-color": "red", authorization: "Bearer a" });
+const blue: readonly Field[] = Object.entries({ "x-color": "blue", "grpc-timeout": "1H" });
 const headers = [red, red, red, blue, red, blue, blue, blue];
 
 test("calls with equal headers are forwarded with their own deadlines", async () => {

@@ -3,15 +3,9 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { Health } from "../../../../../gateway/src/health/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import type { Gateway } from "../../../../../gateway/src/index.ts";
-import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { createTestGateway, exchangeFetch } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  type ScriptedConnection,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
-import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { LibraryService, respondWatered, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
 import {
   createProxy,
   createUpstream,

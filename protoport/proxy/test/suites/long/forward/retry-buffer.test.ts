@@ -1,10 +1,7 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { emptyMessage, grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames } from "@protoport/testing/http";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 

@@ -1,8 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
 
 // One upstream's set takes long to describe, and the other upstreams do not wait for it.

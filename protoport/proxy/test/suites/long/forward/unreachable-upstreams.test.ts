@@ -3,7 +3,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf, GreenhouseService, startGreenhouse } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import {
   createProxy,
@@ -16,8 +16,6 @@ import { createReflectionService, ServerReflection } from "../../../../../gatewa
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // A proxy has several upstreams, and one of them cannot be reached.
 

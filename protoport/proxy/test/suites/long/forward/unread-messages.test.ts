@@ -7,15 +7,8 @@ import {
   WaterBedRequestSchema,
   WatchReadingsRequestSchema,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  envelope,
-  grpcResponse,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { exchangeHttp2, fieldValue, frameType, type HttpResponse } from "@protoport/testing/http";
+import { envelope, grpcResponse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 
 // A message with one field twice loses the first value when the message is decoded and encoded.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];

@@ -1,21 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
-import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { type Field, frame, frameType, openHttp2 } from "@protoport/testing/http";
+import { grpcResponse, startProxy, startScriptedServer, watered, windowUpdateFrame } from "@protoport/testing/proxy";
 
 // An upstream that does not read uploads, and never enlarges stream windows, only the connection's.
 
 const service = "/greenhouse.v1.GreenhouseService";
-const header: readonly Field[] = [
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
-];
+const header: readonly Field[] = Object.entries({ "content-type": "application/grpc", te: "trailers" });
 const upload = { httpMethod: "POST", path: `${service}/RecordReadings`, header };
 const call = { httpMethod: "POST", path: `${service}/WaterBed`, header, body: watered };
 

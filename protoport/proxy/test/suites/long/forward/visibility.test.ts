@@ -8,14 +8,10 @@ import {
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import { type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { errorOf, exchangeHttp1, startGreenhouse, statelessRequest, type TestGreenhouse } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
-import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { restrictedGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { restrictedGreenhouse, restrictedServices, startProxy, type TestProxy } from "@protoport/testing/proxy";
 
 // google.api.visibility in the proxy, whose upstream serves everything.
 

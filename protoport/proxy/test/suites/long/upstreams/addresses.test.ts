@@ -1,20 +1,11 @@
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import {
-  respondWatered,
-  openGreenhouse,
-  watered,
-  wateringOf,
-} from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { createCertificate, frameType, listenOnLoopback } from "@protoport/testing/http";
+import { openGreenhouse, respondWatered, watered, wateringOf } from "@protoport/testing/proxy";
 import {
   grpcResponse,
   type Script,
@@ -279,20 +270,6 @@ test("connections are replaced at their maximum age without losing a call", asyn
   while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
   await expect.poll(() => server.open).toBeLessThan(2);
   expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
-});
-
-test("a shared upstream stays open when one transport is disposed of", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  const upstream = createUpstream({ addresses: server.baseUrl });
-  for (let i = 0; i < 3; i++) {
-    await using transport = createGrpcTransport({ baseUrl: upstream });
-    await createClient(GreenhouseService, transport).waterBed({});
-  }
-  expect(server.connections).toBe(1);
-  await upstream.close();
-  expect(upstream.ready).toBe(false);
-  const late = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
-  await expect(late).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
 test.each([

@@ -3,8 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { dataFrame, frameFlag, headersFrame } from "../../../../../testing/src/http/http2-frames.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
-import { wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { envelope, grpcHead, startScriptedServer, wateringOf } from "@protoport/testing/proxy";
 import {
   clientOf,
   notServing,

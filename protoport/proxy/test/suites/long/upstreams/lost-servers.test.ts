@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { startRelay } from "../../../../../testing/src/http/relay.ts";
-import { openGreenhouse, respondWatered, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { openGreenhouse, respondWatered, startScriptedServer, wateringOf } from "@protoport/testing/proxy";
 
 test("a frozen server gets calls only after it sends SETTINGS again", async () => {
   await using frozen = await startScriptedServer(respondWatered);

@@ -1,10 +1,6 @@
 import { createHash } from "node:crypto";
 import { createServer as createHttpServer } from "node:http";
-import {
-  createSigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../../../testing/src/auth/identity-provider.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "@protoport/testing/process";
 import { listenOnLoopback } from "../../../../../../testing/src/http/listen-on-loopback.ts";
 import type { TestSettings } from "./running-proxy.ts";
 import { Differs } from "../../../../../../testing/src/comparison.ts";

@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { within } from "../../../../../../testing/src/deadline.ts";
+import { createTempFolder, within } from "@protoport/testing/process";
 import { ProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 
 /** A configuration file's settings, and its first upstream's. */
 export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstream?: object };

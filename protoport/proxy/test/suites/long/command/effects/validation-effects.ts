@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, startReflectingServer } from "@protoport/testing/proxy";
 import { notesWith } from "../../../../../../testing/src/gateway/notes.ts";
-import { startReflectingServer } from "../../../../../../testing/src/gateway/reflecting-server.ts";
 import { startSignup, validAccount } from "../../../../../../testing/src/gateway/signup.ts";
 import { SignupService } from "../../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";

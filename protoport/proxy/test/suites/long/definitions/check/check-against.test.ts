@@ -1,12 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
-import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
+import { descriptorSetOf, file_kitchensink_v1_kitchen_sink, runProxyCommand } from "@protoport/testing/proxy";
 import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { file_kitchensink_v1_kitchen_sink } from "../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { buildCases } from "../compare/build-cases.ts";
 
 // npx @protoport/proxy check SET --against OLD

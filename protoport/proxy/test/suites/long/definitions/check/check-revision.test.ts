@@ -1,8 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { projectFolder, type ProgramResult, runProgram } from "../../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 
 // npx @protoport/proxy check SET --against REVISION, in a repository with the buf.yaml from protoport/docs/how-to/gateway.md
 

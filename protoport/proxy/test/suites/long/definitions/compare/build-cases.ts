@@ -1,7 +1,6 @@
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder, runProgram } from "../../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 import { type ComparisonCase, toProto } from "./case.ts";
 
 const visibilityProto = `syntax = "proto3";

@@ -3,13 +3,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
-import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../../testing/src/gateway/proxy-process.ts";
+import { descriptorSetOf, restrictedGreenhouse, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
 import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { restrictedGreenhouse } from "../../../../../../testing/src/gateway/restricted.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 
 // npx @protoport/proxy openapi
 

@@ -7,12 +7,9 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, file_orders_v1_orders, runProxyCommand } from "@protoport/testing/proxy";
 import { file_library_v1_library } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { projectFolder, runProgram } from "../../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
+import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
 // The plugin for buf and protoc.
 

@@ -2,10 +2,9 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { openValidation } from "../../../../../../gateway/src/validation/index.ts";
-import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, runProxyCommand } from "@protoport/testing/proxy";
 import { file_signup_v1_signup, SignupService } from "../../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { runProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 
 test("openapi writes the field rules that --validate selects", async () => {
   using folder = createTempFolder();
