@@ -28,6 +28,7 @@ import { RestMethod } from "../src/rest-method.ts";
 import { compileRestRules } from "../src/rest-rule.ts";
 import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Definitions that protoc accepts, but whose requests or responses could be misread.
@@ -96,6 +97,10 @@ test("a value is refused if decoding its slashes gives another value", () => {
 test("path literals are sent without unnecessary percent escapes", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/caf%c3%a9/a%40b/{a=x@y/**/$(z)/*}/{b}:p%65ek"]);
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
+});
+
+test("a raw body whose data is not bytes is refused", () => {
+  expect(targetOf(FileService.method.echo, { data: "text" })).toBe("google.api.HttpBody.data: must be a Uint8Array");
 });
 
 test("a HEAD response is read as the empty message despite response_body", () => {
