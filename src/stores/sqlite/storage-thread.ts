@@ -28,7 +28,6 @@ export class StorageThread {
   readonly #exited = Promise.withResolvers<string>();
   /** Resolves to the reason once the thread has failed or exited. Never rejects. */
   readonly exited: Promise<string> = this.#exited.promise;
-  readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
   /** Resolves to a full disk's problem once the file is open. Rejects with a StoreOpenError for a damaged file. */
   opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
@@ -50,10 +49,7 @@ export class StorageThread {
     });
     // The thread exits after every error, which closes the file. Only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
-    this.#worker.on("exit", () => {
-      this.#onExit("the storage thread has exited");
-      this.#hasExited.resolve();
-    });
+    this.#worker.on("exit", () => this.#onExit("the storage thread has exited"));
   }
 
   /**
@@ -94,7 +90,8 @@ export class StorageThread {
   /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
   async close(): Promise<void> {
     this.#worker.postMessage("close");
-    await this.#hasExited.promise;
+    // Node.js sets the thread id to -1 when the thread exits.
+    if (this.#worker.threadId !== -1) await new Promise((resolve) => this.#worker.once("exit", resolve));
   }
 
   // Does not wait for the exit after an error, because a thread that hangs would block its callers.

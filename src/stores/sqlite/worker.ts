@@ -12,7 +12,6 @@ import {
   reportProblem,
   retentionIntervalMs,
   StoreOpenError,
-  type Upkeep,
 } from "../contract/store-options.ts";
 import { prepareCheckpoint } from "./checkpoint.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
@@ -29,7 +28,6 @@ const parent = parentPort;
 if (parent === null) throw new Error("this module must run in a worker thread");
 
 const postToParent = (message: StorageMessage): void => parent.postMessage(message);
-const onUpkeep = (upkeep: Upkeep): void => postToParent(upkeep);
 
 // The pause after a slice of expired records, as a multiple of its duration. With factor 4, dropping keeps up with
 // deletions at full load, even if each has an idempotency key.
@@ -50,15 +48,15 @@ function serve(options: DatabaseOptions): void {
   const begunMs = performance.now();
   const db = openDatabase(
     options,
-    (from, to) => onUpkeep({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
+    (from, to) => postToParent({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
     () => postToParent("checking"),
   );
   const identity = new FileIdentity(file, db, lockTimeoutMs);
   const deleteBatch = withIdentityChecks(identity, prepareDeleteBatch(db, lockTimeoutMs));
-  const dropOldDeletions = prepareRetention(db, deletionsKeptMs, onUpkeep);
-  const reportSecondName = reportProblem(onUpkeep, "second-name-found", "second-name-gone");
+  const dropOldDeletions = prepareRetention(db, deletionsKeptMs, postToParent);
+  const reportSecondName = reportProblem(postToParent, "second-name-found", "second-name-gone");
   const checkpoint = prepareCheckpoint(db);
-  const reportStall = reportProblem(onUpkeep, "checkpoints-stalled", "checkpoints-resumed");
+  const reportStall = reportProblem(postToParent, "checkpoints-stalled", "checkpoints-resumed");
   let timer: NodeJS.Timeout;
   const dropSlice = (): void => {
     const sliceMs = performance.now();
