@@ -75,6 +75,16 @@ test("import reports how many ids it imported before it stopped", async () => {
   ]);
 });
 
+test.each([
+  { signal: "SIGINT", exitCode: 130 },
+  { signal: "SIGTERM", exitCode: 143 },
+] as const)("import reports zero ids on $signal before its first batch", async ({ signal, exitCode }) => {
+  using folder = createTempFolder();
+  const stopped = await runCommand(["import"], await makeStore(folder), "7\n", signal);
+  const text = /^stopped after \d+\.\d s; imported the first 0 ids: 0 added, 0 already present/;
+  expect(stopped).toEqual({ exitCode, out: [], err: [expect.stringMatching(text)] });
+});
+
 test("deletions prints JSON records, oldest first, with ids as strings", async () => {
   using folder = createTempFolder();
   const { exitCode, out } = await runCommand(["deletions"], await makeStore(folder, [3n, 1n]));

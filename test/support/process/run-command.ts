@@ -9,11 +9,12 @@ export interface Ended {
   readonly err: readonly string[];
 }
 
-/** Runs a command line in the test's process, with a slow terminal that shows no progress. */
+/** Runs a command line in the test's process, with a slow terminal without progress, and perhaps a stop signal. */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   input: string = "",
+  stopSignal?: NodeJS.Signals,
 ): Promise<Ended> {
   let out = "";
   let isFull = false;
@@ -21,7 +22,7 @@ export async function runCommand(
   const exitCode = await runCommandLine(words, {
     environment,
     onHangup: () => undefined,
-    stopSignal: () => Promise.withResolvers<NodeJS.Signals>().promise,
+    stopSignal: async () => stopSignal ?? (await Promise.withResolvers<NodeJS.Signals>().promise),
     input: () => new Blob([input]).stream(),
     out: (line) => (out += `${line}\n`),
     write: async (text) => {

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createTempFolder } from "@protoport/testing/process";
 import { openClient, runSql, startPostgresOfFile } from "../../../support/plants/index.ts";
@@ -54,17 +54,4 @@ test.each([
   expect(await command.end()).toBe(code);
   expect(command.stderr()).toMatch(text);
   expect(command.stderr()).not.toContain("AbortError");
-});
-
-test("an import interrupted before its first batch reports zero added plants", async () => {
-  using folder = createTempFolder();
-  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
-  await runCommand(["migrate"], environment);
-  await using command = startCommandLine(["import"], folder.path, environment);
-  command.process.stdin.on("error", () => {}).write("1\n");
-  // The file is opened after the signals are handled.
-  await expect.poll(() => command.stderr() === "" && readdirSync(folder.path)).toContain("plants.db-wal");
-  command.process.kill("SIGTERM");
-  expect(await command.end()).toBe(143);
-  expect(command.stderr()).toMatch(/^stopped after \S+ s; imported the first 0 ids: 0 added, 0 already present/);
 });
