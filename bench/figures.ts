@@ -21,14 +21,26 @@ export const ownLoggedName = "plantstore on SQLite, with its log";
 export interface Figures {
   /** Comparisons of servers in turns, by scenario. */
   readonly calls?: Readonly<Record<string, CallFigures>>;
-  /** Latency at fixed rates, by protocol. */
-  readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
+  /** Latency over HTTP/1.1 at fixed rates. */
+  readonly rates?: readonly RateFigures[];
   /** The cost of each program from process start to the first response. The first program is the floor. */
   readonly starts?: readonly StartFigures[];
-  /** Resident memory after many calls, by scenario. */
-  readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** The delays of other requests by a 10 MB list, by scenario. */
-  readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
+  /** Resident memory, and the memory of idle connections. */
+  readonly memory?: readonly MemoryFigures[];
+  /** The delays of other requests by a 10 MB list. */
+  readonly stalls?: readonly StallFigures[];
+  /** Deletions per second on each store. */
+  readonly deletions?: readonly DeletionFigures[];
+}
+
+/** A store's durable deletions over REST, each as the lowest and the highest result of several processes. */
+export interface DeletionFigures {
+  readonly name: string;
+  readonly loads: readonly {
+    readonly callers: number;
+    readonly deletionsPerS: readonly [number, number];
+    readonly p99Us: readonly [number, number];
+  }[];
 }
 
 const file = join(import.meta.dirname, "../docs/figures.json");

@@ -5,7 +5,6 @@ import { canPin } from "../protoport/bench/cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
 import { type Figures, ownName, readFigures, recordFigures } from "./figures.ts";
 import { type CallFigures, ownName as protoportName } from "../protoport/bench/figures.ts";
-import { hasTool } from "../protoport/bench/load/tool.ts";
 import { measureMemory } from "../protoport/bench/memory.ts";
 import { parseOptions } from "../protoport/bench/options.ts";
 import { measureRates } from "../protoport/bench/rates.ts";
@@ -16,10 +15,11 @@ import { messageScenarios } from "../protoport/bench/message-scenarios.ts";
 import { http1Probe } from "../protoport/bench/probe.ts";
 import { goPeer } from "./native-peers.ts";
 import { plantScenarios, watched } from "./plant-scenarios.ts";
+import { measureDeletions } from "./storage/deletions.ts";
 import { proxyScenarios } from "../protoport/bench/proxy-scenarios.ts";
 import { validationScenarios } from "../protoport/bench/validation-scenarios.ts";
 import { http1Load, type Scenario, type Subject } from "../protoport/bench/scenarios.ts";
-import { formatTable, toCallFigures } from "../protoport/bench/table.ts";
+import { formatTable, isTooBusy, toCallFigures } from "../protoport/bench/table.ts";
 import { compareByTurns, type Contender } from "../protoport/bench/turns.ts";
 import { differencesOf } from "../protoport/bench/verify.ts";
 import { writePages } from "./write-figures.ts";
@@ -27,7 +27,10 @@ import { writePages } from "./write-figures.ts";
 /** Scenarios whose calls are so cheap that the cost of metrics and traces shows. */
 const watchedNames = ["rest", "connect", "grpc"];
 
-const all = [
+/** The servers whose memory and latency at a rate are measured. */
+const fewServers = ["node:http", ownName, "fastify", "net/http (Go)"];
+
+const scenarios = [
   ...plantScenarios,
   ...deployedScenarios,
   ...messageScenarios,
@@ -38,14 +41,23 @@ const all = [
   ...validationScenarios,
 ];
 
-const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
-  NAMES: ${all.map(({ name }) => name).join(",")}
+/** Measurements that are not comparisons of calls in turns, by name. */
+const others: Readonly<Record<string, () => Promise<Figures>>> = {
+  rates: async () => ({ rates: await measureRates(await built(restWithFewServers())) }),
+  memory: async () => ({ memory: await measureMemory(await built(restWithFewServers())) }),
+  start: async () => ({ starts: await measureColdStarts() }),
+  stalls: async () => ({ stalls: await measureStalls(scenarioOf("rest-list-100-books")) }),
+  deletions: async () => ({ deletions: await measureDeletions() }),
+};
+
+const names = [...scenarios.map(({ name }) => name), ...Object.keys(others)];
+
+const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 3] [--against REV]
+  NAMES: ${names.join(",")}
+  rates: latency at increasing rates; memory: after one and two million calls, and of idle connections;
+  start: until the first response; stalls: how long a list of 10 MB delays other requests; deletions: of each store
 npm run bench -- --verify   which ratios differ from those in the docs; the exit code is 1 if any does
 npm run bench -- --watched  the cost of metrics, of traces at 1 % and of both; default scenarios: ${watchedNames.join(", ")}
-npm run bench -- --rates    latency at increasing rates
-npm run bench -- --start    time, CPU time and memory until the first response
-npm run bench -- --memory   resident memory after one and two million calls
-npm run bench -- --stalls   how long a list of 10 MB delays other requests
 With --record, each also writes its results to the docs`;
 
 const values = parseOptions(process.argv.slice(2));
@@ -56,39 +68,37 @@ if (values.help) console.log(usage);
 else await run();
 
 async function run(): Promise<void> {
-  if (values.start) return report({ starts: await measureColdStarts() });
   if (!canPin) console.log("taskset is not installed: server and load share cores, and the figures are less accurate.");
-  // Memory and rates are not measured with large messages.
-  const ofCalls = values.memory || values.rates;
-  const measured = ofCalls ? plantScenarios : all;
-  const only = values.only?.split(",") ?? defaultNames(ofCalls);
-  for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
-    console.log(`\n${scenario.title}\n`);
-    await measure(scenario);
+  const only = values.only?.split(",") ?? (values.watched ? watchedNames : names);
+  const unknown = only.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new Error(`unknown NAMES ${unknown.join(",")}; see --help`);
+  for (const name of only) {
+    const measureOther = others[name];
+    if (measureOther === undefined) await measure(scenarioOf(name));
+    else report(await measureOther());
   }
 }
 
-/** Returns the scenarios with figures in the docs, or `undefined` for all scenarios. */
-function defaultNames(ofCalls: boolean): readonly string[] | undefined {
-  if (values.watched) return watchedNames;
-  if (values.stalls) return ["rest-list-100-books"];
-  if (!ofCalls) return undefined;
-  return values.memory ? ["grpc"] : ["rest"];
-}
-
 async function measure(scenario: Scenario): Promise<void> {
-  const { name, subjects } = scenario;
-  if (values.stalls) return report({ stalls: { [name]: await measureStalls(scenario) } });
-  if (values.memory) return report({ memory: { [name]: await measureMemory(scenario, ownName) } });
-  for (const { build } of subjects) await build?.();
-  if (values.rates) return await measureRatesOf(scenario);
+  console.log(`\n${scenario.title}\n`);
+  await built(scenario);
   await compare(values.watched ? watched(scenario) : scenario);
 }
 
-async function measureRatesOf(scenario: Scenario): Promise<void> {
-  if (!hasTool("h2load")) return console.log("h2load is not installed.");
-  const peers = ["node:http", "node:http2", "fastify", "grpc-js", "net/http (Go)", "grpc-go"];
-  report({ rates: { [scenario.name]: await measureRates(scenario, [ownName, ...peers]) } });
+async function built(scenario: Scenario): Promise<Scenario> {
+  for (const { build } of scenario.subjects) await build?.();
+  return scenario;
+}
+
+function restWithFewServers(): Scenario {
+  const { subjects, ...rest } = scenarioOf("rest");
+  return { ...rest, subjects: subjects.filter(({ name }) => fewServers.includes(name)) };
+}
+
+function scenarioOf(name: string): Scenario {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  if (found === undefined) throw new Error(`unknown scenario ${name}`);
+  return found;
 }
 
 async function compare(scenario: Scenario): Promise<void> {
@@ -99,8 +109,9 @@ async function compare(scenario: Scenario): Promise<void> {
   console.log(formatTable(turns));
   if (values.verify) reportDifferences(scenario.name, toCallFigures(turns));
   // The docs contain only results of this checkout without changes.
-  if (values.record && !values.watched && revision === undefined)
-    record({ calls: { [scenario.name]: toCallFigures(turns) } });
+  if (!values.record || values.watched || revision !== undefined) return;
+  if (isTooBusy(turns)) process.exitCode = 1;
+  else record({ calls: { [scenario.name]: toCallFigures(turns) } });
 }
 
 function reportDifferences(name: string, measured: CallFigures): void {

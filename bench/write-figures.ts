@@ -2,9 +2,10 @@
 // `npx node bench/write-figures.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Figures, ownLoggedName, ownName, ownSqliteName, readFigures } from "./figures.ts";
+import { type DeletionFigures, type Figures, ownLoggedName, ownName, ownSqliteName, readFigures } from "./figures.ts";
 import {
   type CallFigures,
+  type MemoryFigures,
   type RateFigures,
   ownName as protoportName,
   type StartFigures,
@@ -44,13 +45,15 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
   validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? benchHint,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
-  rates: ({ rates }) => rates?.["rest"] && rateTable(rates["rest"]),
+  rates: ({ rates }) => (rates ? rateTable(rates) : benchHint),
   starts: ({ starts }) => (starts ? startTable(starts) : benchHint),
+  memory: ({ memory }) => (memory ? memoryTable(memory) : benchHint),
+  deletions: ({ deletions }) => (deletions ? deletionTable(deletions) : benchHint),
   stalls: ({ stalls }) =>
-    stalls?.["rest-list-100-books"] &&
+    stalls &&
     formatRows(
       ["a small request at the same time", "ms at most"],
-      stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
+      stalls.map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
     ),
 };
 
@@ -214,6 +217,29 @@ function startTable(starts: readonly StartFigures[]): string {
     `${megabytes(rssBytes)} (${rssTimesFloor.toFixed(2)})`,
   ]);
   return formatRows(["", "first response ms (× floor)", "CPU ms", "RSS MB (× floor)"], rows);
+}
+
+function memoryTable(memory: readonly MemoryFigures[]): string {
+  const rows = memory.map(({ name, rssBytes, idleConnectionBytes }, at) => [
+    nameOf(name, at),
+    rssBytes.map(megabytes).join("/"),
+    (idleConnectionBytes / bytesPerKiB).toFixed(1),
+  ]);
+  return formatRows(["", "RSS MB at start/after 1/2 million calls", "KiB an idle connection"], rows);
+}
+
+const bytesPerKiB = 1_024;
+
+function deletionTable(deletions: readonly DeletionFigures[]): string {
+  const rows = deletions.map(({ name, loads }) => [
+    name,
+    ...loads.map(({ deletionsPerS, p99Us }) => {
+      const perS = deletionsPerS.map((each) => each.toLocaleString("en-US", { maximumSignificantDigits: 3 }));
+      return `${perS.join("–")} (${p99Us.map((us) => (us / 1_000).toFixed(1)).join("–")})`;
+    }),
+  ]);
+  const callers = deletions[0]?.loads.map((load) => `${load.callers} callers`) ?? [];
+  return formatRows(["deletions/s (p99 ms)", ...callers], rows);
 }
 
 if (import.meta.main) writePages();

@@ -16,17 +16,6 @@ export interface RestResult {
   readonly latencyUs: Percentiles;
 }
 
-/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. The function requires wrk. */
-export function deleteRandomPlants(
-  port: number,
-  connections: number,
-  seconds: number,
-  plants: number,
-): Promise<RestResult> {
-  const prepare = "math.randomseed(os.time())";
-  return deletePlants(port, connections, seconds, prepare, `math.random(1, ${String(plants)})`);
-}
-
 /** Plants in a scattered order, without repetitions until all have been deleted. */
 export interface Scattered {
   /** Number of plants, whose ids start with 1. */

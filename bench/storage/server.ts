@@ -3,10 +3,10 @@ import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
 import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 
-/** A message to the parent process. The message has the port, or the CPU time in the main thread and in all threads. */
+/** A message to the parent process. The message has the port, or the CPU time in the main thread. */
 export type ServerMessage =
   | { readonly kind: "listening"; readonly port: number }
-  | { readonly kind: "usage"; readonly mainUs: number; readonly allUs: number };
+  | { readonly kind: "usage"; readonly mainUs: number };
 
 const [name = "", location = "{}"] = process.argv.slice(2);
 if (!isStoreName(name)) throw new Error(`unknown store "${name}"`);
@@ -20,15 +20,12 @@ if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({ verifier: verifier.value, store: await stores[name](where) });
 const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
 
-process.on("message", () =>
-  sendToParent({ kind: "usage", mainUs: sum(process.threadCpuUsage()), allUs: sum(process.cpuUsage()) }),
-);
+process.on("message", () => {
+  const { user, system } = process.threadCpuUsage();
+  sendToParent({ kind: "usage", mainUs: user + system });
+});
 process.on("disconnect", () => process.exit(0));
 sendToParent({ kind: "listening", port });
-
-function sum({ user, system }: { readonly user: number; readonly system: number }): number {
-  return user + system;
-}
 
 function sendToParent(message: ServerMessage): void {
   process.send?.(message);

@@ -74,10 +74,12 @@ export interface StallFigures {
   readonly ms: number;
 }
 
-/** One server's resident memory at the start, after a million calls, and after two million. */
+/** One server's resident memory. */
 export interface MemoryFigures {
   readonly name: string;
+  /** The memory at the start, after a million calls, and after two million. */
   readonly rssBytes: readonly number[];
+  readonly idleConnectionBytes: number;
 }
 
 /** Returns the current date, Node version and core count. */

@@ -3,12 +3,8 @@ import { parseArgs } from "node:util";
 const options = {
   only: { type: "string" },
   rounds: { type: "string", default: "3" },
-  turns: { type: "string", default: "4" },
+  turns: { type: "string", default: "3" },
   against: { type: "string" },
-  rates: { type: "boolean", default: false },
-  start: { type: "boolean", default: false },
-  memory: { type: "boolean", default: false },
-  stalls: { type: "boolean", default: false },
   watched: { type: "boolean", default: false },
   verify: { type: "boolean", default: false },
   record: { type: "boolean", default: false },

@@ -67,13 +67,19 @@ export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: nu
   return `${(p50 / 1_000).toFixed(2)}/${(p99 / 1_000).toFixed(2)}`;
 }
 
+/** Returns whether other processes disturbed most turns, so that the comparison is not recorded. */
+export function isTooBusy(all: readonly Turns[]): boolean {
+  const turns = all.flatMap((one) => one.turns);
+  return turns.filter(({ foreignLoad }) => foreignLoad > maxForeignLoad).length * 2 > turns.length;
+}
+
 /** Describes how much other processes disturbed a comparison, and how far the ratios to the floor spread. */
 function formatDisturbance(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
   const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > maxForeignLoad).length;
   const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
   const spread = Math.max(0, ...all.map((one) => spreadOf(one.turns.map(({ timesFloor }) => timesFloor))));
-  const verdict = disturbed * 2 > turns.length ? " The machine is too busy for a reliable result." : "";
+  const verdict = isTooBusy(all) ? " The machine is too busy for a reliable result, which is not recorded." : "";
   return [
     `Other processes used more than ${percent(maxForeignLoad)} of the core in ${disturbed} of ${turns.length} turns,`,
     `${percent(most)} at most; the largest spread of the ratios of a server is ${percent(spread)}.${verdict}`,

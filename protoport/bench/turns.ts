@@ -50,7 +50,7 @@ export interface Length {
 }
 
 /** Maximum share of the server's core that other processes may use in a valid turn. */
-export const maxForeignLoad = 0.1;
+export const maxForeignLoad = 0.03;
 
 const warmUpS = 2;
 const turnS = 1;

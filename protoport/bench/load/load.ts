@@ -45,6 +45,12 @@ export function originOf({ isTls = false }: LoadShape, port: number): string {
   return `${isTls ? "https" : "http"}://127.0.0.1:${String(port)}`;
 }
 
+/** Returns a request over HTTP/1.1 without a body. */
+export function requestOf({ httpMethod }: LoadShape, { path, header }: Variant): string {
+  const fields = Object.entries(header).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${httpMethod} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields.join("")}\r\n`;
+}
+
 /** Returns a sample's percentiles. */
 export function percentilesOf(sample: Float64Array): Percentiles {
   const sorted = sample.toSorted();

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Load, type LoadResult, type LoadShape, originOf, type Variant } from "./load.ts";
+import { type Load, type LoadResult, type LoadShape, originOf, requestOf } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
 // Maximum share of responses with status 400 and above, which wrk counts. Every thousandth response has such a status
@@ -38,14 +38,12 @@ function luaOf(shape: LoadShape): string {
 }
 
 /** Returns the variants' complete requests, which wrk sends in turn. A Lua table does not keep its fields' order. */
-function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
+function variantsOf(shape: LoadShape): string[] {
+  const { variants = [] } = shape;
   if (variants.length === 0) return [];
-  const requestOf = ({ path, header }: Variant): string => {
-    const fields = Object.entries(header).map(([name, value]) => `${name}: ${value}\r\n`);
-    return luaString(`${httpMethod} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields.join("")}\r\n`);
-  };
+  const requests = variants.map((variant) => luaString(requestOf(shape, variant)));
   return [
-    `local requests = { ${variants.map(requestOf).join(", ")} }`,
+    `local requests = { ${requests.join(", ")} }`,
     "local sent = 0",
     "function request() sent = sent % #requests + 1; return requests[sent] end",
   ];
