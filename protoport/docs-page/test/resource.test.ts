@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const fieldsOf = ({ header }: HttpResponse): Record<string, string> => Object.fromEntries(header);
-
 const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {

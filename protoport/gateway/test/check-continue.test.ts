@@ -7,14 +7,13 @@ import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v
 import { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
 import { fieldValue, type Http1Connection, openHttp1, startOnLoopback } from "../../testing/src/http/index.ts";
 import { within } from "../../testing/src/deadline.ts";
+import { throws } from "../../testing/src/callback-forms.ts";
 
 // Clients of a node:http server that wait for 100 (Continue) before they send a body (RFC 9110 §10.1.1).
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const notAdmitted: Partial<GatewayOptions> = {
-  admit: () => {
-    throw new ConnectError("nobody", Code.Unauthenticated);
-  },
+  admit: throws(new ConnectError("nobody", Code.Unauthenticated)),
 };
 
 /** Options for a gateway that responds to a stream after the first reading. */

@@ -13,7 +13,7 @@ import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 // oxfmt-ignore
 import { type Address, createTestGateway, exchangeHttp1, exchangeHttp2, type Field, type HttpRequest, openHttp1,
-  startGreenhouse, startOnLoopback, waterBedProcedure, within } from "../../testing/src/index.ts";
+  startGreenhouse, startOnLoopback, throws, waterBedProcedure, within } from "../../testing/src/index.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";
@@ -46,9 +46,7 @@ const water = (body: string | Uint8Array, ...header: Field[]): HttpRequest => ({
   header: [["content-type", "application/json"], ...header],
   body: Buffer.from(body),
 });
-const fails = (): never => {
-  throw new Error("no water");
-};
+const fails = throws(new Error("no water"));
 const noFields: Interceptor = (next) => async (request) => Object.assign(await next(request), { header: 1 });
 
 // oxfmt-ignore
@@ -287,12 +285,7 @@ async function codeOfWrongField(): Promise<unknown> {
     { waterBed: () => ({}) },
     {
       admit: (request) => request.addResponseHeader("two words", ""),
-      onFault: (error) =>
-        void faults.push(
-          codeOfThrown(() => {
-            throw error;
-          }),
-        ),
+      onFault: (error) => void faults.push(codeOfThrown(throws(error))),
     },
   );
   using connection = await openHttp1(greenhouse.address);

@@ -13,7 +13,7 @@ import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } fr
 // oxfmt-ignore
 import { createByteReader, createCertificate, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
   type HttpVersion, listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, openUpload, overHttp1, readOutcome,
-  rpcRequest, startOnLoopback, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
+  rpcRequest, startOnLoopback, throws, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ndjson: Field = ["content-type", "application/x-ndjson"];
@@ -337,9 +337,7 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
 
     test("is passed to next() instead of the fallback", async () => {
       const handler = mount({
-        fallback: () => {
-          throw new Error("not to be called");
-        },
+        fallback: throws(new Error("not to be called")),
       });
       await using server = await serve(version, (request, response) => {
         handler(request, response, (error) => {

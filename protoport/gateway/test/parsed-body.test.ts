@@ -42,7 +42,6 @@ const json: Field = ["content-type", "application/json"];
 const form = "application/x-www-form-urlencoded";
 const sinks = "/v1/sinks";
 const rpc = "/kitchensink.v1.KitchenSink/Create";
-
 const parseJson: Parser = (body) => ({ body: JSON.parse(String(body)) as unknown });
 const parseText: Parser = (body) => ({ body: String(body) });
 const parseForm: Parser = (body) => ({ body: Object.fromEntries(new URLSearchParams(String(body))) });

@@ -6,8 +6,8 @@ import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
 // oxfmt-ignore
-import { exchange, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf,
-  startGreenhouse, type TestGreenhouse, within } from "../../testing/src/index.ts";
+import { exchange, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf, startGreenhouse,
+  type TestGreenhouse, throws, within } from "../../testing/src/index.ts";
 
 // What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
 // slow, as a custom coding may.
@@ -43,9 +43,7 @@ const failingPiece = (): Partial<PieceEncoder> => {
 const ends = (): Promise<void> => Promise.resolve();
 const fails = (): Promise<void> => Promise.reject(new ConnectError("rain", Code.Internal));
 
-const notFound = (): never => {
-  throw new ConnectError("no sensor", Code.NotFound);
-};
+const notFound = throws(new ConnectError("no sensor", Code.NotFound));
 
 /** A clock that can be stopped and advanced by a test. */
 interface StoppableClock extends Disposable {

@@ -5,6 +5,13 @@ export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
+/** Returns a function that throws this error. */
+export function throws(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
 /** Returns a callback that completes in this form. @param value - the result @param failure - the error */
 export function callbackOf(form: Form, value: unknown, failure: Error): () => unknown {
   switch (form) {
@@ -13,9 +20,7 @@ export function callbackOf(form: Form, value: unknown, failure: Error): () => un
     case "resolves":
       return async () => value;
     case "throws":
-      return () => {
-        throw failure;
-      };
+      return throws(failure);
     case "rejects":
       return async () => {
         throw failure;

@@ -1,4 +1,5 @@
 /** What tests of gateways share: gateways with handlers, clients, protocols, programs, and waits with a limit. */
+export { throws } from "./callback-forms.ts";
 export * from "./gateway/call-end.ts";
 export * from "./gateway/envelope.ts";
 export * from "./gateway/every-transport.ts";

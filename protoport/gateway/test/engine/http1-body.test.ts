@@ -52,9 +52,7 @@ function bodyOf({ body }: Exchange): RequestBody {
 }
 
 const piecesOf = (exchange: Exchange): AsyncIterator<Uint8Array> => bodyOf(exchange).pieces()[Symbol.asyncIterator]();
-
 const nextPiece = (exchange: Exchange): Promise<IteratorResult<Uint8Array>> => piecesOf(exchange).next();
-
 const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
 const clientGone = { httpStatus: 499 };

@@ -10,6 +10,8 @@ import { type Field, fieldValue, headerOfListBytes, type HttpRequest, openGreenh
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
 
+const jsonHead = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+
 function water(header: readonly Field[], body: string): HttpRequest {
   return { httpMethod: "POST", path, header: [json, ...header], body: Buffer.from(body) };
 }
@@ -156,14 +158,8 @@ describe.concurrent("an HTTP/1.1 client", () => {
   );
   test.for([
     { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
-    {
-      name: "an incomplete body",
-      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
-    },
-    {
-      name: "an incomplete chunk",
-      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{`,
-    },
+    { name: "an incomplete body", sent: `${jsonHead}content-length: 2\r\n\r\n{` },
+    { name: "an incomplete chunk", sent: `${jsonHead}transfer-encoding: chunked\r\n\r\n1\r\n{` },
   ])("gets 408 after $name, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -175,9 +171,8 @@ describe.concurrent("an HTTP/1.1 client", () => {
 
   test("gets 408 for a partial header sent with a complete request", async () => {
     using connection = await openHttp1(greenhouse.address);
-    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
     for (const next of ["", "POST /beds"]) {
-      connection.write(`${head}content-length: 2\r\n\r\n{}${next}`);
+      connection.write(`${jsonHead}content-length: 2\r\n\r\n{}${next}`);
       expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     }
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
@@ -185,10 +180,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
 
   test.for([
     { name: "an incomplete header", sent: "G" },
-    {
-      name: "an incomplete body",
-      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
-    },
+    { name: "an incomplete body", sent: `${jsonHead}content-length: 2\r\n\r\n{` },
   ])("gets the full timeout for $name after an idle period", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };

@@ -180,10 +180,13 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
 
   describe("Expect: 100-continue", () => {
     const expecting: Field = ["expect", "100-continue"];
+    const waterHeader = (...more: readonly Field[]): readonly Field[] => [
+      [":path", "/beds/7:water"],
+      ...postHeader(json, ...more).filter(([name]) => name !== ":path"),
+    ];
     const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
       const connection = await openFrames(greenhouse.address);
-      const header = postHeader(json, expecting, ...more).filter(([name]) => name !== ":path");
-      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      connection.send(headersFrame(1, waterHeader(expecting, ...more)));
       return connection;
     };
     test("gets 100 after admission, and 200 after the body", async () => {
@@ -203,8 +206,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
 
     test("is required for a 100 response", async () => {
       await using connection = await openGreenhouse(openFrames, { waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
-      const header = postHeader(json).filter(([name]) => name !== ":path");
-      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      connection.send(headersFrame(1, waterHeader()));
       await expect.poll(() => connection.greenhouse.openRequests()).toBe(1);
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
       const response = await connection.readUntil(({ type }) => type === frameType.headers);
@@ -217,9 +219,8 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       });
       await using server = await startOnLoopback(createServer(gateway.handler));
       using connection = await openFrames(server.address);
-      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
       const body = dataFrame(1, Buffer.from("{}"), frameFlag.endStream);
-      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), body);
+      connection.send(headersFrame(1, waterHeader(expecting)), body);
       const hpack = new HpackDecoder(10_000);
       const statuses = [];
       for (let at = 0; at < 2; at += 1) {
@@ -231,8 +232,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
 
     test.each([0, 8])("is ignored after a reset (code %i)", async (errorCode) => {
       await using connection = await openGreenhouse(openFrames, { waterBed: () => ({}) }, {}, { http2 });
-      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
-      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
+      connection.send(headersFrame(1, waterHeader(expecting)), resetFrame(1, errorCode));
       sendUnaryCall(connection, 3, waterBedProcedure);
       expect(await connection.readEnd(3)).toMatchObject({ kind: "responded" });
     });

@@ -30,7 +30,6 @@ test("a draining server serves streams that clients open before GOAWAY arrives",
   busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
   await requested.promise;
   const drained = greenhouse.gateway.drain(10_000);
-
   const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
   const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
   silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));

@@ -12,9 +12,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 const maxSpare = 64;
 
 const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
-
 const getSlow = { ...get, path: "/slow" } as const;
-
 const response = { httpStatus: 200, body: "" };
 
 /** A gateway that begins to respond to `/slow` whenever requested, and completes the response when released. */

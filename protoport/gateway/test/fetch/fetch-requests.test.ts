@@ -5,6 +5,7 @@ import type { CompletedRequest } from "../../src/fetch/entry.ts";
 import { collectGarbage, retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 const service = "/greenhouse.v1.GreenhouseService";
 const acceptElsewhere = (): Response => new Response(null, { status: 202 });
@@ -239,9 +240,7 @@ describe("a request over Fetch", () => {
     const fetch = serveByFetch(
       {},
       {
-        admit: () => {
-          throw new ConnectError("stay out", Code.Unauthenticated);
-        },
+        admit: throws(new ConnectError("stay out", Code.Unauthenticated)),
       },
     );
     const ask = async (path: string, method = "GET"): Promise<number> =>

@@ -13,7 +13,6 @@ import { shared } from "../../../testing/src/shared.ts";
 
 const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
 const tool = "kitchensink_v1_KitchenSink_Create";
-
 const connections = shared(() => new KeptConnections());
 const gateway = shared(() => startKitchenSink({ mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Create"] }) }));
 

@@ -44,7 +44,6 @@ beforeEach(() => {
 
 describe.each(servers)("MCP over $name", (server) => {
   const { version: httpVersion, listen, create } = server;
-
   const connections = shared(() => new KeptConnections());
   const greenhouse = shared(() =>
     startGreenhouse(

@@ -39,9 +39,7 @@ function sent(
 }
 
 const json: readonly Field[] = [["content-type", "application/json"]];
-
 const inJson = (body: string): Pick<Case, "header" | "body"> => ({ header: json, body });
-
 const form: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
 const te: Field = ["te", "trailers"];
 const trailer: readonly Field[] = [

@@ -4,6 +4,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayOptions, RestOptions } from "../../src/index.ts";
 import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 /** Handlers equivalent to those in grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
 export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {
@@ -24,9 +25,7 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
         .service(Letters, {
           send: (letter) => letter,
           sendBody,
-          refuse: () => {
-            throw new ConnectError("no", Code.Unauthenticated, { "www-authenticate": "Bearer" });
-          },
+          refuse: throws(new ConnectError("no", Code.Unauthenticated, { "www-authenticate": "Bearer" })),
           updateFreeForm: (request) => request,
           updateOddNames: moveMaskToHeader,
           updateOwnJsonNames: moveMaskToHeader,

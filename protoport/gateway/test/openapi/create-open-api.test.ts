@@ -22,7 +22,6 @@ const int64 = { type: "string", format: "int64", pattern: expect.stringContainin
 const int32 = { type: "integer", format: "int32" };
 const uint32 = { type: "integer", format: "uint32", minimum: 0, maximum: 2 ** 32 - 1 };
 const uint64 = { type: "integer", format: "uint64", minimum: 0, maximum: 2 ** 64 - 2 ** 11 };
-
 const info = { title: "Test", version: "1" };
 
 const comments = new Map([
@@ -66,7 +65,6 @@ function operation(text: string, inside: OpenApiDocument = document): OpenApiOpe
 }
 
 const bodyOf = (text: string): unknown => operation(text).requestBody?.content["application/json"]?.schema;
-
 const answerOf = (text: string): unknown => operation(text).responses["200"]?.content?.["application/json"]?.schema;
 
 test("header parameters follow path and query parameters", () => {

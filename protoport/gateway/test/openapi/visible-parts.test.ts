@@ -38,7 +38,6 @@ function rpc(name: string, pattern: { case: "get" | "post"; value: string }, lab
 
 const get = (value: string): { case: "get"; value: string } => ({ case: "get", value });
 const post = (value: string): { case: "post"; value: string } => ({ case: "post", value });
-
 const inOneof = { oneofIndex: 0 };
 const definition = create(FileDescriptorProtoSchema, {
   name: "parcels/v1/parcels.proto",

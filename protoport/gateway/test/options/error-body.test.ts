@@ -6,6 +6,7 @@ import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_detail
 import type { RestOptions } from "../../src/index.ts";
 import { createOpenApi, type OpenApiSchema } from "../../src/openapi/index.ts";
 import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 // The template `rest.errorBody`.
 
@@ -16,9 +17,7 @@ const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "
 async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<readonly unknown[]> {
   const fetch = serveByFetch(
     {
-      getReading: () => {
-        throw new ConnectError(message, Code.NotFound, undefined, details);
-      },
+      getReading: throws(new ConnectError(message, Code.NotFound, undefined, details)),
       async *watchReadings() {
         yield { sensor: "s" };
         throw new ConnectError(message, Code.NotFound);

@@ -13,7 +13,6 @@ import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/sr
 // names.
 
 const { input } = oddMethod("List");
-
 const handlers = oddNames.methods.map(({ localName }) => [localName, (request: unknown): unknown => request] as const);
 const none: Partial<ServiceImpl<DescService>> = {};
 const echo = Object.assign(none, Object.fromEntries(handlers));

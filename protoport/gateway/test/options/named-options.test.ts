@@ -30,7 +30,6 @@ const timeoutMs = 20;
 const lenient = "lenient or ignoredQueryParameters";
 const sinkTool = "kitchensink.v1.KitchenSink.Create";
 const list = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-
 const service = (options: RestServiceOptions): Partial<GatewayOptions> => ({ rest: { service: () => options } });
 
 /** Serves a client stream at {@link upload}. */

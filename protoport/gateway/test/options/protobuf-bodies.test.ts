@@ -13,6 +13,7 @@ import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { shared } from "../../../testing/src/shared.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
@@ -217,9 +218,7 @@ describe("protobufBodies", () => {
 describe("an RPC error for a client that accepts protobuf", () => {
   const details = [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 3n } } }];
 
-  const fail = (): never => {
-    throw new ConnectError("no sink", Code.NotFound, undefined, details);
-  };
+  const fail = throws(new ConnectError("no sink", Code.NotFound, undefined, details));
   test.each([
     { from: "an interceptor", options: { interceptors: [() => fail] }, rest: {}, want: type },
     { from: "admit", options: { admit: fail }, rest: {}, want: type },

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
+import { expectNoUnhandledRejections, type Form, forms, throws } from "../../../testing/src/callback-forms.ts";
 // oxfmt-ignore
 import { encodeEnvelope, type Field, fieldValue, getReadingProcedure as read, type HttpRequest, initializedRequest,
   openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, shared, startGreenhouse, statelessRequest, toolNameOf,
@@ -79,9 +79,7 @@ const refusal = new ConnectError("not yours", Code.PermissionDenied, { "www-auth
 const checks: Readonly<Record<Form, AdmitProcedure>> = {
   returns: () => {},
   resolves: async () => {},
-  throws: () => {
-    throw refusal;
-  },
+  throws: throws(refusal),
   rejects: async () => {
     throw refusal;
   },
@@ -152,9 +150,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
   );
 
   test.each(unnamed)("is not called for $name", async ({ request }) => {
-    check = () => {
-      throw refusal;
-    };
+    check = throws(refusal);
     for (const transport of transportNames) {
       await within(gateway.ask(transport, request), `the response by ${transport}`);
     }
@@ -162,17 +158,13 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
   });
 
   test("refuses a tool call with a JSON-RPC error for the call's id", async () => {
-    check = () => {
-      throw refusal;
-    };
+    check = throws(refusal);
     const { body } = await gateway.ask("a handler in node:http", callTool(water, {}));
     expect(JSON.parse(String(body))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "not yours" } });
   });
 
   test("hides the message of an unexpected error in a 500", async () => {
-    check = () => {
-      throw new TypeError("secret");
-    };
+    check = throws(new TypeError("secret"));
     for (const request of [callTool(water, {}), post("/beds/7:water", "application/json", Buffer.from("{}"))]) {
       const { httpStatus, body } = await gateway.ask("a handler in node:http", request);
       expect([httpStatus, String(body).includes("secret")]).toEqual([500, false]);
@@ -216,9 +208,7 @@ describe("a call that admit checks", () => {
   });
 
   test("is refused before its body arrives when the path names its procedure", async () => {
-    const admit = (): AdmitProcedure => () => {
-      throw refusal;
-    };
+    const admit = (): AdmitProcedure => throws(refusal);
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/beds/7:water", header: [json, ["content-length", "11"]] });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpResponse,
-  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, shared, startGreenhouse, startWatched,
+  type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, shared, startGreenhouse, startWatched, throws,
   waterBedProcedure, wireFormats, within } from "../../../testing/src/index.ts";
 
 const subjectKey = createContextKey("nobody");
@@ -32,9 +32,7 @@ function ask(httpMethod: string, path: string, header: readonly Field[] = []): H
 }
 
 const get = (path: string): HttpRequest => ask("GET", path);
-
 const post = (path: string, body: Uint8Array): HttpRequest => ({ ...ask("POST", path, [json]), body });
-
 const both: readonly HttpVersion[] = ["1.1", "2"];
 const connectGet = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const connectStream: HttpRequest = {
@@ -259,9 +257,7 @@ test.each(both)("over HTTP/%s, REST does not send metadata named status from adm
   await using greenhouse = await startGreenhouse(
     {},
     {
-      admit: () => {
-        throw new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" });
-      },
+      admit: throws(new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" })),
     },
   );
   const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));

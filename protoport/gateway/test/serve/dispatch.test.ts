@@ -6,8 +6,9 @@ import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/green
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
-  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, readOutcome, rpcRequest, shared,
-  startGreenhouse, type TestGreenhouse, waterBedProcedure, wireFormats, wires } from "../../../testing/src/index.ts";
+  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, readOutcome, rpcRequest,
+  shared, startGreenhouse, type TestGreenhouse, throws, waterBedProcedure, wireFormats, wires } from
+  "../../../testing/src/index.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
@@ -25,9 +26,7 @@ const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [
 // If a fault of the program prevents any response, only the affected request ends without a response.
 describe.each(http2Servers)("a failed response on %s", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
-  const refuse = (): never => {
-    throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
-  };
+  const refuse = throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable));
   const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
   test.each<
     [name: string, request: HttpRequest, options?: Partial<GatewayOptions> | undefined, waterBed?: () => never]
@@ -39,9 +38,7 @@ describe.each(http2Servers)("a failed response on %s", (http2) => {
       "an error that cannot be compressed",
       { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
       { acceptCompression: [brokenGzip] },
-      () => {
-        throw new ConnectError("not you ".repeat(200), Code.PermissionDenied);
-      },
+      throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied)),
     ],
   ])("for %s ends only its own request", async (_name, request, options = {}, waterBed) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
@@ -222,9 +219,7 @@ describe("an error received from another server", () => {
   beforeAll(async () => {
     const secret = { "x-upstream": "secret" };
     upstream = await startGreenhouse({
-      waterBed: () => {
-        throw new ConnectError("dry", Code.FailedPrecondition, secret);
-      },
+      waterBed: throws(new ConnectError("dry", Code.FailedPrecondition, secret)),
     });
     const [calling] = callings;
     if (calling === undefined) throw new Error("there is no client");

@@ -43,7 +43,6 @@ const transportFields: Endpoint = {
   }),
 };
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
-
 const sign = (body: Uint8Array): Field => ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
 
 describe("an endpoint with methods other than GET", () => {

@@ -6,7 +6,7 @@ import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/green
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { dataFrame, emptyMessage, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
-  type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest, startGreenhouse,
+  type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest, startGreenhouse, throws,
   waterBedProcedure, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
@@ -35,12 +35,6 @@ function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
   return { onFault: (error, what) => void faults.push({ error, what }) };
 }
 
-const throws =
-  (error: unknown): (() => never) =>
-  () => {
-    throw error;
-  };
-
 async function* yielding(message: object): AsyncGenerator<object> {
   yield message;
 }
@@ -52,7 +46,6 @@ const rejects =
     Promise.reject(error);
 
 const failure = new Error("no metrics today");
-
 const secret = throws(new Error("secret"));
 const unreadableErrors = [
   { name: "name", create: () => Object.defineProperty(new Error(), "name", { get: secret }) },
@@ -186,8 +179,9 @@ const toError: GatewayOptions["toError"] = (thrown, { method }) =>
   new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
 const passing: Interceptor = (next) => (request) => next(request);
 
+const failing: Interceptor = () => throws("rain");
+
 describe("toError", () => {
-  const failing: Interceptor = () => throws("rain");
   const unreadable = {
     get note(): never {
       throw "rain";

@@ -6,6 +6,7 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
 import { registerForwarder } from "../../src/serve/forwarding-callee.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 // The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.
 
@@ -25,9 +26,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
         unary: (_caller: Caller, _request: unknown, reply: Reply) => void setImmediate(() => reply.resolve(empty)),
         stream: () => expect.unreachable("the stream is not forwarded"),
         encode: () => empty,
-        decode: () => {
-          throw new ConnectError("the response is malformed", Code.Unavailable);
-        },
+        decode: throws(new ConnectError("the response is malformed", Code.Unavailable)),
       }),
   });
   const isStream = method === "watchReadings";

@@ -9,7 +9,6 @@ import { emptyMessage, type Field, fieldValue, type HttpRequest, openEveryTransp
 
 const large = "x".repeat(70_000);
 const faults: unknown[] = [];
-
 const detail = { desc: ReadingSchema, value: { sensor: "a" } };
 
 /** What a handler does before it responds, by name. */

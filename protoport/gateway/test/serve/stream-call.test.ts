@@ -4,7 +4,7 @@ import { Code, ConnectError, createContextKey, type Interceptor } from "@connect
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server, http2Servers,
-  openFrames, openGreenhouse, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, waysFor, within
+  openFrames, openGreenhouse, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, throws, waysFor, within
 } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
@@ -191,9 +191,7 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
         },
       },
       {
-        admit: () => {
-          throw new ConnectError("not you", Code.PermissionDenied, { "x-why": "because" });
-        },
+        admit: throws(new ConnectError("not you", Code.PermissionDenied, { "x-why": "because" })),
       },
     );
     const { error } = await readAll(greenhouse.client.watchReadings({}));
@@ -284,9 +282,7 @@ function unchecked(value?: object): never {
   return value as never;
 }
 
-const broken: Next = () => {
-  throw new Error("no iterator");
-};
+const broken: Next = throws(new Error("no iterator"));
 
 const end: Next = () => Promise.resolve({ done: true, value: undefined });
 

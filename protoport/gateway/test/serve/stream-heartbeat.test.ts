@@ -14,7 +14,6 @@ const rest: GatewayOptions["rest"] = {
   ],
 };
 const watchEvents = "GET /readings HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n";
-
 const isTimeout = (timer: object): timer is NodeJS.Timeout => "refresh" in timer;
 
 /** Observes the heartbeat timers that are started from now on. */

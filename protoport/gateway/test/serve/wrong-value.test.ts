@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 // A response that cannot be written is reported with its procedure and field, because JavaScript does not check types.
 
@@ -99,9 +100,7 @@ test.each<{ name: string; sink: unknown }>([
   {
     name: "a property that cannot be read",
     sink: Object.defineProperty({ $typeName: "kitchensink.v1.Sink" }, "fString", {
-      get: () => {
-        throw new Error("not now");
-      },
+      get: throws(new Error("not now")),
     }),
   },
 ])("the reported fault for $name is the original error", async ({ sink }) => {

@@ -30,7 +30,6 @@ function noteWith(rules: readonly Rules[], change: Change = () => {}, name = "no
 }
 
 const firstField = ({ fields: [field = expect.unreachable("no field")] }: DescMessage): DescField => field;
-
 const string = (value: object) => ({ type: { case: "string" as const, value } });
 
 /** Puts the fields into a oneof. */

@@ -2,6 +2,7 @@ import { create, type DescMessage } from "@bufbuild/protobuf";
 import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
 import { openTimeLimit, prepareLimited } from "../../src/validation/limited-rules.ts";
+import { throws } from "../../../testing/src/callback-forms.ts";
 
 const rules = {
   owners: 1,
@@ -23,9 +24,7 @@ test("a check that stalls without using the CPU is repeated", async () => {
 });
 
 test("a check that throws does not affect later checks", () => {
-  const run = vi.fn<() => void>().mockImplementationOnce(() => {
-    throw new Error("a violation");
-  });
+  const run = vi.fn<() => void>().mockImplementationOnce(throws(new Error("a violation")));
   const checkOf = prepareLimited(rules, openTimeLimit(), () => () => run);
   const check = (): void => checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
   expect(check).toThrow("a violation");

@@ -16,7 +16,6 @@ import { createMcp } from "../../src/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 const validation = await openValidation();
-
 const options = { info: { title: "Signup", version: "1.0.0" } };
 function schemasOf(openApiOptions: OpenApiOptions): Readonly<Record<string, OpenApiSchema>> {
   return createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");

@@ -9,7 +9,6 @@ import { canFetchSend, exchangeFetch, heldRows, kitchenSinkOptions, openHttp1, o
 const repeatedWays = ["HTTP/1.1", "Fetch"];
 
 const { fetch } = createFetchGateway(kitchenSinkOptions);
-
 const gateway = shared(() => startKitchenSink());
 const http2 = shared(() => openHttp2(gateway.address));
 

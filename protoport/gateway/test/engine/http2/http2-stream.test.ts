@@ -15,7 +15,6 @@ import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeade
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
-
 const limits = { concurrentStreams: 5 };
 
 describe("the engine", () => {

@@ -17,7 +17,6 @@ function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSe
 }
 
 const text = (name = "text", number = 1): FieldInit => ({ name, number, label: Label.OPTIONAL, type: Type.STRING });
-
 const of = (typeName: string, type = Type.MESSAGE): FieldInit => ({ ...text("typed", 2), type, typeName });
 
 /** A service `a.Name` whose RPC takes and returns a type. */

@@ -10,7 +10,6 @@ import { collect } from "../../../../testing/src/collect.ts";
 import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 
 const limitBytes = 10;
-
 const bytes = (...values: readonly number[]): Uint8Array => Uint8Array.from(values);
 
 test("the prefix of a message contains the length in network byte order", () => {

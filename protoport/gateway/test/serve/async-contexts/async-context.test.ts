@@ -12,7 +12,6 @@ import { encodeMessage, exchange, exchangeFetch, type HttpRequest, listenOnLoopb
 // A handler finds the AsyncLocalStorage store for its own request, and never another's.
 
 const storage = new AsyncLocalStorage<string>();
-
 const waterBed = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
 
 const requests: readonly (HttpRequest & { readonly name: string })[] = [

@@ -29,7 +29,6 @@ function encodeHuffman(text: string): Uint8Array {
 }
 
 const limitBytes = 16 * 1024;
-
 const bytesOf = (hex: string): Buffer => Buffer.from(hex.replaceAll(" ", ""), "hex");
 
 function decodeAll(blocks: readonly string[]): readonly (readonly string[])[] {

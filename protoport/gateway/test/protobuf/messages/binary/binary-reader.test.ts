@@ -10,7 +10,6 @@ import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
 const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
-
 const tag = ({ number }: { readonly number: number }, wireType: number): number[] => integer((number << 3) | wireType);
 
 function integer(value: number): number[] {

@@ -15,7 +15,6 @@ import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
 const registry = createRegistry(NestedSchema, DurationSchema, EmptySchema, StringValueSchema, AnySchema, ValueSchema);
-
 const thirteenFields = SinkSchema.fields.slice(0, 13).map((field) => field.jsonName);
 
 function parse(json: string): JsonValue {

@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { createErrorRecordWriter, type ErrorRecordPolicy, type ErrorRecordWriter
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { throws } from "../../../../../testing/src/callback-forms.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 
@@ -119,13 +120,7 @@ describe("createErrorRecordWriter()", () => {
   });
 
   test.each<[name: string, policy: () => unknown, problem: string]>([
-    [
-      "throws",
-      () => {
-        throw new Error("no template");
-      },
-      "no template",
-    ],
+    ["throws", throws(new Error("no template")), "no template"],
     ["returns a promise", async () => ({ httpStatus: 404, body: {} }), "synchronous"],
     ["returns nothing", () => undefined, "between 200 and 599, got undefined"],
     ["returns status 199", () => ({ httpStatus: 199, body: {} }), "got 199"],
