@@ -19,7 +19,7 @@ test.each([
   ["A statement waits at most 0.1 s for a lock", 100, deleteTimeouts.lockTimeoutMs],
   ["and runs at most 5 s", 5_000, deleteTimeouts.statementTimeoutMs],
   ["for two seconds, then unavailable", 2_000, maxLockedMs],
-  ["for up to ten seconds from when it is first sent", 10_000, batchTimeoutMs],
+  ["for ten seconds after it is first sent", 10_000, batchTimeoutMs],
   ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
   ["every 5 s, by a write that is rolled back", 5_000, watchIntervalMs],
   ["no batch succeeds for 10 s", 10_000, batchTimeoutMs],
