@@ -1,5 +1,4 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname } from "node:path";
 import { explainSystemError, type OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@protoport/command-line";
@@ -10,6 +9,7 @@ import { withDatabaseSetting } from "./database-url.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
 import { explainListenError } from "./listen-error.ts";
 import { openVerifier } from "./plant-tokens.ts";
+import { describePortUser, listenBriefly } from "./port-user.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -26,7 +26,7 @@ interface CheckedConfiguration {
  * certificate, the store and the OpenTelemetry SDK. The check changes nothing, and a server may use the store during
  * the check.
  *
- * @param warn - receives warnings that the server would log, for example for an empty token hash file
+ * @param warn - receives warnings that the server would log, for example for an empty token hash file, and about its port
  * @throws ConfigurationError if an address, file or certificate is unusable, or a required SDK is not installed
  * @throws StoreOpenError if the store cannot be used
  */
@@ -39,6 +39,8 @@ export async function checkConfiguration(
     warn: (fields, message) => warn(`${message} ${JSON.stringify(fields)}`),
   };
   await checkAddresses(configuration);
+  const portUser = await describePortUser(configuration);
+  if (portUser !== undefined) warn(portUser);
   await checkCertificate(configuration, log);
   const verifier = await openVerifier(configuration, log);
   const tokensProblem = verifier?.problem;
@@ -66,7 +68,8 @@ async function checkCertificate(configuration: Configuration, log: OperatorLog):
 }
 
 /**
- * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use.
+ * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use;
+ * {@link describePortUser} warns about other programs.
  *
  * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
  * cannot be created
@@ -86,14 +89,8 @@ async function problemOfAddress(variable: string, host: string): Promise<string 
 }
 
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const server = createServer();
-  server.once("error", (reason) =>
-    resolve(explainSystemError(explainListenError(reason, { host, port: 0 }, variable))),
-  );
-  // Listens on a free port.
-  server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
-  return await promise;
+  const problem = await listenBriefly(host, 0);
+  return problem && explainSystemError(explainListenError(problem, { host, port: 0 }, variable));
 }
 
 /** Checks a socket path. A file at the path must be a socket, which a running server may be using. */

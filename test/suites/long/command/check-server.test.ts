@@ -136,3 +136,27 @@ test.each<[name: string, server: Server, host: string, problem: string]>([
   const want = { exitCode: 0, first: `no running server responds at 127.0.0.1:${port}: ${problem}` };
   expect({ exitCode, first: err[0] }).toEqual(want);
 });
+
+test.each([
+  { name: "next to a running server", other: {}, exitCode: 0, last: "the configuration is valid" },
+  {
+    name: "even if the store cannot be opened",
+    other: { DATABASE_URL: "sqlite:none.db" },
+    exitCode: 1,
+    last: expect.stringContaining("none.db"),
+  },
+])("check warns if another program uses the port, $name", async ({ other: changed, exitCode, last }) => {
+  using folder = createTempFolder();
+  createStore(folder.file("plants.db"));
+  await using served = await serve(folder);
+  await using other = await startOnLoopback(createServer((_, response) => response.writeHead(404).end()));
+  const { port } = other.address;
+  const result = await runCommand(["check"], { ...served.environment, PORT: String(port), ...changed });
+  expect({ exitCode: result.exitCode, err: result.err.slice(-2) }).toEqual({
+    exitCode,
+    err: [
+      `warning: port ${port} is in use, and no plant store responds; stop the program that uses it, or choose another PORT`,
+      last,
+    ],
+  });
+});
