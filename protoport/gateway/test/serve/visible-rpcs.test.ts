@@ -32,19 +32,30 @@ test.each([
   expect([response.status, received]).toEqual([200, [want]]);
 });
 
+const note = { "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", note: "mine" };
+
 test.each([
-  { name: "no label", allow: [], status: 400 },
-  { name: "the label", allow: ["INTERNAL"], status: 200 },
-])("JSON gets status $status for a hidden Any field with $name allowed", async ({ allow, status }) => {
+  { path: "/kitchensink.v1.KitchenSink/Types", body: { any: note }, name: "no label", allow: [], status: 400 },
+  {
+    path: "/kitchensink.v1.KitchenSink/Types",
+    body: { any: note },
+    name: "the label",
+    allow: ["INTERNAL"],
+    status: 200,
+  },
+  { path: "/v1/any", body: note, name: "no label", allow: [], status: 400 },
+  { path: "/v1/any", body: note, name: "the label", allow: ["INTERNAL"], status: 200 },
+])("$path returns $status for a hidden Any field with $name allowed", async ({ path, body, allow, status }) => {
+  const selector = "kitchensink.v1.KitchenSink.Types";
   const gateway = createGateway({
     visibility: { allow },
     jsonOptions: { registry: createRegistry(greenhouse.file), ignoreUnknownFields: false },
+    rest: { rules: [{ selector, pattern: { case: "post", value: "/v1/any" }, body: "any" }] },
     routes: (router) => router.service(KitchenSink, { types: () => ({}) }),
   });
   const headers = { "content-type": "application/json" };
-  const any = { "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", note: "mine" };
-  const url = "http://a/kitchensink.v1.KitchenSink/Types";
-  const response = await gateway.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify({ any }) }));
+  const init = { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await gateway.fetch(new Request(`http://a${path}`, init));
   expect(response.status).toBe(status);
 });
 
