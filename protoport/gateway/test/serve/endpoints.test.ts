@@ -102,24 +102,29 @@ describe("an endpoint with methods other than GET", () => {
       }
     });
 
-    test.each<[name: string, request: Omit<HttpRequest, "httpMethod">, httpStatus: number, text: string]>([
+    test.each<[name: string, request: Omit<HttpRequest, "httpMethod">, httpStatus: number, body: unknown]>([
       [
         "gets an empty body from a request without a body",
         { path, header: [sign(Buffer.of())] },
         202,
         `POST ${path} 0`,
       ],
-      ["refuses a body above its limit", { path, header: [sign(large)], body: large }, 413, "1024"],
+      [
+        "refuses a body above its limit",
+        { path, header: [sign(large)], body: large },
+        413,
+        expect.stringContaining("1024"),
+      ],
       [
         "responds with the error that it throws",
         { path, header: [], body: Buffer.from("x") },
         403,
-        "signature is wrong",
+        expect.stringContaining("signature is wrong"),
       ],
       ["may leave its body unread", { path: "/form", header: [], body: Buffer.alloc(100_000) }, 200, "page"],
-    ])("%s", async (_name, request, httpStatus, text) => {
+    ])("%s", async (_name, request, httpStatus, body) => {
       const response = await gateway.ask(transport, { httpMethod: "POST", ...request });
-      expect([response.httpStatus, String(response.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
+      expect([response.httpStatus, String(response.body)]).toEqual([httpStatus, body]);
     });
 
     test.each([
