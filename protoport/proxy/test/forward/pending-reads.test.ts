@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test, vi } from "vitest";
 import { descriptorSetOf, serviceWithRoutes, startScriptedServer } from "@protoport/testing/proxy";
-import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouseClient, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { readInTime, toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 
@@ -89,7 +89,7 @@ test("readInTime does not read for an aborted signal", async () => {
 test("a stopped watch of a reflection source leaves no timers", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   await using server = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: server.baseUrl });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl });
   const options = { isProxied: () => true, reloadEveryMs: undefined, reflectionHeader: {} };
   const source = toDescriptorSource("reflection", { upstream: client.upstream, ...options });
   let changes = 0;

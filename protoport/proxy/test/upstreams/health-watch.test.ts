@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { frame, frameType } from "../../../testing/src/http/http2-frames.ts";
-import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouseClient, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { grpcResponse, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
 import { reports, reportsAndFails, serving } from "./watched-server.ts";
 
@@ -18,7 +18,7 @@ test("a health watch recovers after its stream ends within a message", async () 
       else connection.send(...grpcResponse(id, watered));
     },
   });
-  await using client = openGreenhouse({ addresses: server.baseUrl, healthService: "" });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, healthService: "" });
   expect(await wateringOf(client)).toBe("ok");
   expect(await wateringOf(client)).toBe("Unavailable: no server is healthy");
   // The backoff is a second, ±20 %.
@@ -36,7 +36,7 @@ test("a health watch is not repeated after its connection receives GOAWAY", asyn
       } else connection.send(...grpcResponse(id, watered));
     },
   });
-  await using client = openGreenhouse({ addresses: server.baseUrl, healthService: "" });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, healthService: "" });
   expect(await wateringOf(client)).toBe("ok");
   const timersBefore = vi.getTimerCount();
   connections[0]?.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 3, 0, 0, 0, 0)));

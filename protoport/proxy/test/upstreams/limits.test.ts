@@ -11,13 +11,19 @@ import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 import { frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { type GreenhouseClient, openGreenhouse, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
+import {
+  type GreenhouseClient,
+  openGreenhouseClient,
+  outcomeOf,
+  respondWatered,
+  watered,
+} from "@protoport/testing/proxy";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each upstream limit.
 
 function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
-  return openGreenhouse({ addresses, ...options });
+  return openGreenhouseClient({ addresses, ...options });
 }
 
 test("the reconnect backoff grows exponentially, and a connection resets it", () => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
-import { envelope, grpcHead, openGreenhouse, settingFrame, wateringOf } from "@protoport/testing/proxy";
+import { envelope, grpcHead, openGreenhouseClient, settingFrame, wateringOf } from "@protoport/testing/proxy";
 import {
   clientOf,
   endsWith,
@@ -122,7 +122,7 @@ test("an upstream with a health watch closes immediately", async () => {
 test("a connection with only a health watch is closed as idle", async () => {
   await using server = await startWatchedServer(reports(serving));
   const options = { healthService: service, limits: { idleTimeoutMs: 50 } };
-  await using client = openGreenhouse({ addresses: server.baseUrl, ...options });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, ...options });
   expect(await wateringOf(client)).toBe("ok");
   await expect.poll(() => server.open).toBe(0);
   expect(await wateringOf(client)).toBe("ok");

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
 import { explainTlsError } from "../../src/upstreams/open-socket.ts";
 import { createCertificate, listenOnLoopback } from "@protoport/testing/http";
-import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouseClient, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 
 // TLS errors name the option to change.
 
@@ -32,7 +32,7 @@ test.each<[name: string, listen: TlsOptions | undefined, tls: UpstreamTls, want:
       : createServer({ ...listen, ALPNProtocols: ["h2"] }, (socket) => void socket.resume().end());
   listener.on("error", () => undefined).on("tlsClientError", () => undefined);
   const url = await listenOnLoopback(listener);
-  await using greenhouse = openGreenhouse({ addresses: url.replace(/^http:/, "https:"), tls });
+  await using greenhouse = openGreenhouseClient({ addresses: url.replace(/^http:/, "https:"), tls });
   expect(await wateringOf(greenhouse)).toContain(want);
   await once(listener.close(), "close");
 });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createCertificate, frame, frameFlag, frameType, listenOnLoopback } from "@protoport/testing/http";
-import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouseClient, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
   isSettings,
@@ -33,7 +33,7 @@ async function startLateServer(): Promise<ScriptedServer> {
 
 test("a recovered server gets calls on new connections before SETTINGS arrives", async () => {
   await using server = await startLateServer();
-  await using client = openGreenhouse({ addresses: server.baseUrl });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toContain("the server did not respond with HTTP/2");
   vi.advanceTimersByTime(2_000);
   expect(await wateringOf(client)).toBe("ok");
@@ -56,7 +56,7 @@ test.each([
     },
   });
   let count = 0;
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${new URL(server.baseUrl).port}`,
     limits: { callsPerConnection: 1 },
     lookup: async () => {
@@ -83,7 +83,10 @@ test("HTTP/2 errors of a TLS server are reported without a certificate hint", as
     socket.write("HTTP/1.1 400 Bad Request\r\n\r\n");
   });
   const url = await listenOnLoopback(listener);
-  await using client = openGreenhouse({ addresses: url.replace(/^http:/, "https:"), tls: { ca: certificate.cert } });
+  await using client = openGreenhouseClient({
+    addresses: url.replace(/^http:/, "https:"),
+    tls: { ca: certificate.cert },
+  });
   expect(await wateringOf(client)).toMatch(/the server did not respond with HTTP\/2 \(FRAME_SIZE_ERROR\)$/);
   await once(listener.close(), "close");
 });

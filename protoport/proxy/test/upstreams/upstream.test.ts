@@ -4,7 +4,14 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { openGreenhouse, outcomeOf, respondWatered, settingFrame, watered, wateringOf } from "@protoport/testing/proxy";
+import {
+  openGreenhouseClient,
+  outcomeOf,
+  respondWatered,
+  settingFrame,
+  watered,
+  wateringOf,
+} from "@protoport/testing/proxy";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
@@ -16,7 +23,7 @@ test("a lookup that returns an earlier address resets the backoff of the address
   await gone[Symbol.asyncDispose]();
   const port = Number(new URL(gone.baseUrl).port);
   let host = "127.0.0.1";
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${port}`,
     resolveEveryMs: 1,
     lookup: async () => [{ address: host }],
@@ -38,7 +45,7 @@ test("a closing upstream waits for calls at removed addresses", async () => {
     request: (connection, id) => void responses.push(() => connection.send(...grpcResponse(id, watered))),
   });
   let hosts = ["127.0.0.1"];
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${new URL(server.baseUrl).port}`,
     resolveEveryMs: 1,
     lookup: async () => hosts.map((address) => ({ address })),
@@ -60,7 +67,7 @@ test("a closing upstream waits for calls at removed addresses", async () => {
 test("an attempt to connect to a removed address is cancelled", async () => {
   await using server = await startOnLoopback(createServer((socket) => socket.resume()));
   let host = "127.0.0.1";
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${server.address.port}`,
     // The server accepts connections, and never responds to a TLS handshake.
     tls: {},
@@ -79,7 +86,7 @@ test("an attempt to connect to a removed address is cancelled", async () => {
 
 test("a call after an idle upstream's drain is aborted at the timeout", async () => {
   await using server = await startScriptedServer({});
-  await using client = openGreenhouse({ addresses: server.baseUrl });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl });
   await client.upstream.drain(200);
   expect(await within(wateringOf(client), "the end of the call")).toMatch(/^Unavailable: /);
 });
@@ -94,7 +101,7 @@ test("the timer of maxConnectionAgeMs does not overflow", async () => {
     process.off("warning", onWarning);
   });
   await using server = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 2 ** 31 });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, maxConnectionAgeMs: 2 ** 31 });
   expect([await wateringOf(client), warnings]).toEqual(["ok", []]);
 });
 
@@ -104,7 +111,7 @@ test("connections are opened on demand up to the maximum", async () => {
     opening: [settingFrame(3, 2)],
     request: (connection, id) => void held.push(() => connection.send(...grpcResponse(id, watered))),
   });
-  await using client = openGreenhouse({ addresses: server.baseUrl, connections: 3 });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, connections: 3 });
   let changes = 0;
   client.upstream.watchServers(() => changes++);
   const calls = [wateringOf(client)];
@@ -132,7 +139,7 @@ test("a call goes to the server with fewer calls in flight", async () => {
   };
   await using one = await startScriptedServer(script);
   await using other = await startScriptedServer(script);
-  await using client = openGreenhouse({ addresses: [one.baseUrl, other.baseUrl] });
+  await using client = openGreenhouseClient({ addresses: [one.baseUrl, other.baseUrl] });
   // Two queued calls connect to two servers.
   const calls = [wateringOf(client), wateringOf(client)];
   await expect.poll(() => [held.length, one.open, other.open], { interval: 1 }).toEqual([2, 1, 1]);
@@ -149,7 +156,7 @@ test("a call goes to the server with fewer calls in flight", async () => {
 test("a watchServers callback is called when a server is connected or lost", async () => {
   await using first = await startScriptedServer(respondWatered);
   const second = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
+  await using client = openGreenhouseClient({ addresses: [first.baseUrl, second.baseUrl] });
   let changes = 0;
   const stop = client.upstream.watchServers(() => changes++);
   await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
@@ -164,7 +171,7 @@ test("a watchServers callback is called when a server is connected or lost", asy
 
 test("a watchServers callback is not called when the only server is lost", async () => {
   await using server = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: server.baseUrl });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toBe("ok");
   let changes = 0;
   client.upstream.watchServers(() => changes++);
@@ -175,7 +182,7 @@ test("a watchServers callback is not called when the only server is lost", async
 
 test("disposing a transport leaves its shared upstream open for another user", async () => {
   await using server = await startScriptedServer(respondWatered);
-  await using user = openGreenhouse({ addresses: server.baseUrl });
+  await using user = openGreenhouseClient({ addresses: server.baseUrl });
   const transport = createGrpcTransport({ baseUrl: user.upstream });
   expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe("ok");
   await transport[Symbol.asyncDispose]();

@@ -1,7 +1,11 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
-import { type GreenhouseClient, openGreenhouse, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import {
+  type GreenhouseClient,
+  openGreenhouseClient,
+  watered,
+} from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcHead,
@@ -90,7 +94,7 @@ export function reportsAndFails(id: number): readonly Frame[] {
 
 /** Returns a client that watches the service's health. */
 export function clientOf(...addresses: readonly string[]): GreenhouseClient {
-  return openGreenhouse({ addresses, healthService: service });
+  return openGreenhouseClient({ addresses, healthService: service });
 }
 
 /** The outcome of a call while no server is healthy. */

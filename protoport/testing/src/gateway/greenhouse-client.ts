@@ -29,7 +29,7 @@ export interface GreenhouseClient extends AsyncDisposable {
 }
 
 /** Opens a greenhouse client. */
-export function openGreenhouse(options: UpstreamOptions): GreenhouseClient {
+export function openGreenhouseClient(options: UpstreamOptions): GreenhouseClient {
   const upstream = createUpstream(options);
   const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
   return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };

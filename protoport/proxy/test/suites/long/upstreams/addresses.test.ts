@@ -5,7 +5,7 @@ import { createGrpcTransport, createUpstream } from "../../../../src/client/inde
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
 import { createCertificate, frameType, listenOnLoopback } from "@protoport/testing/http";
-import { openGreenhouse, respondWatered, watered, wateringOf } from "@protoport/testing/proxy";
+import { openGreenhouseClient, respondWatered, watered, wateringOf } from "@protoport/testing/proxy";
 import {
   grpcResponse,
   type Script,
@@ -42,7 +42,7 @@ async function startThreeServers(script: Script) {
 test("calls are distributed over all addresses of a host name", async () => {
   await using three = await startThreeServers(respondWatered);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${three.port}`,
     lookup: async () => hosts.map((address) => ({ address })),
   });
@@ -76,7 +76,7 @@ test("calls are distributed evenly over the reachable servers", async () => {
   await gone[Symbol.asyncDispose]();
   await using one = await startScriptedServer(script);
   await using other = await startScriptedServer(script);
-  await using client = openGreenhouse({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
+  await using client = openGreenhouseClient({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
   await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
   isBlocked = true;
   const before = { one: one.requests, other: other.requests };
@@ -96,7 +96,7 @@ test("a host name's new addresses get calls, and removed addresses are disconnec
   });
   const [old, other] = three.servers;
   let hosts = ["127.0.0.1"];
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${three.port}`,
     resolveEveryMs: 1,
     lookup: async () => hosts.map((address) => ({ address })),
@@ -126,7 +126,7 @@ test("a queued call goes to the new address after a lost connection", async () =
   const old = await startScriptedServer({});
   const port = portOf(old.baseUrl);
   await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: `dns:orders.example:${port}`,
     limits: { callsPerConnection: 1 },
     lookup: async () => hosts.map((address) => ({ address })),
@@ -144,7 +144,7 @@ test("a queued call goes to the new address after a lost connection", async () =
 test("resolving unchanged addresses again opens no connection", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     // Both addresses belong to the same server, so the second needs no lookup.
     addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
@@ -167,7 +167,7 @@ test.each([
   ["is not resolved in time", () => new Promise<never>(() => undefined), "timed out after 50 ms"],
 ])("calls to a host that %s fail without lookups during the backoff", async (_name, lookup, reason) => {
   let lookups = 0;
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: "dns:orders.example:1",
     limits: { connectTimeoutMs: 50 },
     lookup: () => {
@@ -190,7 +190,7 @@ test("a successful connection resets the backoff of a server", async () => {
   const first = await startScriptedServer({});
   const at = { host: "127.0.0.1", port: portOf(first.baseUrl) };
   await first[Symbol.asyncDispose]();
-  await using client = openGreenhouse({ addresses: first.baseUrl });
+  await using client = openGreenhouseClient({ addresses: first.baseUrl });
   for (let failures = 0; failures < 5; failures++) {
     expect(await wateringOf(client)).toMatch(/^Unavailable/);
     vi.advanceTimersByTime(10_000);
@@ -207,14 +207,14 @@ test("a successful connection resets the backoff of a server", async () => {
 
 test("host names are resolved by the system and verified by TLS", async () => {
   await using server = await startScriptedServer(respondWatered);
-  await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
+  await using plain = openGreenhouseClient({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
 
   const gateway = createGateway({ routes: () => undefined });
   const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
-  await using named = openGreenhouse({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
+  await using named = openGreenhouseClient({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
   expect(await wateringOf(named)).toMatch(/^Unimplemented/);
-  await using other = openGreenhouse({
+  await using other = openGreenhouseClient({
     addresses: `dns:elsewhere.example:${tls.port}`,
     tls: { ca: certificate.cert },
     lookup: async () => [{ address: "127.0.0.1" }],
@@ -230,11 +230,13 @@ test("no call fails while one of several servers is reachable", async () => {
   await gone[Symbol.asyncDispose]();
   await using server = await startScriptedServer(respondWatered);
   for (let round = 0; round < 10; round++) {
-    await using client = openGreenhouse({ addresses: [gone.baseUrl, server.baseUrl] });
+    await using client = openGreenhouseClient({ addresses: [gone.baseUrl, server.baseUrl] });
     for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
     expect(client.upstream.ready).toBe(true);
   }
-  await using none = openGreenhouse({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
+  await using none = openGreenhouseClient({
+    addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")],
+  });
   expect(await wateringOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
   expect(none.upstream.ready).toBe(false);
 });
@@ -253,7 +255,7 @@ test.each([
   const server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
   server.on("connection", () => connections++);
   const port = portOf(await listenOnLoopback(server));
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
     tls: { ca: certificate.cert },
   });
@@ -266,7 +268,7 @@ test.each([
 
 test("connections are replaced at their maximum age without losing a call", async () => {
   await using server = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
   while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
   await expect.poll(() => server.open).toBeLessThan(2);
   expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);

@@ -10,7 +10,7 @@ import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
 import {
   type GreenhouseClient,
   grpcResponse,
-  openGreenhouse,
+  openGreenhouseClient,
   outcomeOf,
   type ScriptedConnection,
   type ScriptedServer,
@@ -78,7 +78,7 @@ test.each([
   { peer: "the engine with 1 stream on a connection", start: () => startEngine(1), calls: 2_000 },
 ])("$calls concurrent calls to $peer all succeed", { timeout: 3 * waitLimitMs }, async ({ start, calls }) => {
   await using peer = await start();
-  await using client = openGreenhouse({ addresses: peer.baseUrl });
+  await using client = openGreenhouseClient({ addresses: peer.baseUrl });
   expect(await outcomesOf(client, calls)).toEqual({ ok: calls });
   expect(client.upstream.load).toMatchObject({ calls: 0, waitingCalls: 0 });
 });
@@ -124,7 +124,7 @@ async function openWithSettings(
   server: HeldServer,
   options: Omit<UpstreamOptions, "addresses">,
 ): Promise<GreenhouseClient> {
-  const client = openGreenhouse({ addresses: server.scripted.baseUrl, ...options });
+  const client = openGreenhouseClient({ addresses: server.scripted.baseUrl, ...options });
   const first = wateringOf(client);
   await expect.poll(() => server.held.length).toBe(1);
   server.respond();
@@ -146,7 +146,7 @@ async function respondToAll(server: HeldServer, calls: readonly Promise<string>[
 test("the number of connections at most doubles per round trip", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
-  await using client = openGreenhouse({ addresses: server.baseUrl, limits: { streamsBeforeSettings: 1 } });
+  await using client = openGreenhouseClient({ addresses: server.baseUrl, limits: { streamsBeforeSettings: 1 } });
   const calls = call(client, 100);
   for (const connections of [1, 2, 4, 8]) {
     // The server accepts connections later than the client counts them.
@@ -285,7 +285,7 @@ test("calls that are queued at GOAWAY are sent once, on other connections", asyn
       connection.send(frame(frameType.goAway, 0, 0, payload), ...responses);
     },
   });
-  await using client = openGreenhouse({
+  await using client = openGreenhouseClient({
     addresses: server.baseUrl,
     connections: 1,
     limits: { streamsBeforeSettings: 1 },
@@ -311,7 +311,7 @@ test("a server that refuses additional connections keeps its calls", async () =>
       server.on("error", () => socket.destroy());
     }),
   );
-  await using client = openGreenhouse({ addresses: balancer.baseUrl });
+  await using client = openGreenhouseClient({ addresses: balancer.baseUrl });
   const first = wateringOf(client);
   await expect.poll(() => held.held.length).toBe(1);
   held.respond();
