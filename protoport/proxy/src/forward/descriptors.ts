@@ -39,26 +39,26 @@ export interface UpstreamDescriptors extends ServiceDescriptors {
  * Reads a binary google.protobuf.FileDescriptorSet in several event loop turns, so that calls are served in between.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
+ * @param unread - the services that the last read omitted, by full name, each with the reason
  * @returns a promise that rejects with an Error if the set is invalid or contains no service to proxy
  */
 export async function readDescriptors(
   bytes: Uint8Array,
   isProxied: (name: string) => boolean,
-  visibility?: VisibilityOptions,
+  visibility: VisibilityOptions | undefined,
+  unread: ReadonlyMap<string, string>,
 ): Promise<ServiceDescriptors> {
   const { services, omitted, ...described } = await describeUpstreamSet(bytes, visibility);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
-  const unproxied = [...omitted]
-    .filter(([name]) => isProxied(name))
-    .map(([name, reason]): [string, string] => [name, `${name}: ${reason}`]);
+  const unproxied = [...omitted].filter(([name]) => isProxied(name));
+  const reasons = new Map([...unread, ...unproxied.map(([name, reason]) => [name, `${name}: ${reason}`] as const)]);
   if (proxied.length === 0) {
-    const reasons = [
-      ...unproxied.map(([, reason]) => reason),
-      ...services.map(({ typeName }) => `${typeName} is not selected`),
-    ];
-    throw descriptorError(["they have no service to proxy", ...reasons.slice(0, 3)].join("; "));
+    const all = [...reasons.values(), ...services.map(({ typeName }) => `${typeName} is not selected`)];
+    throw descriptorError(["they have no service to proxy", ...all.slice(0, 3)].join("; "));
   }
-  return { ...described, services: proxied, omitted: new Map(unproxied) };
+  // The last read may be newer than the set, and omit its services, or services that are not proxied.
+  for (const { typeName } of proxied) reasons.delete(typeName);
+  return { ...described, services: proxied, omitted: new Map([...reasons].filter(([name]) => isProxied(name))) };
 }
 
 async function describeUpstreamSet(

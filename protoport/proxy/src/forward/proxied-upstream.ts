@@ -255,14 +255,10 @@ export class ProxiedUpstream {
   async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
     const foreign = new Map<string, number>();
     const isProxied = (name: string): boolean => this.#isProxied(name, foreign);
-    const descriptors = await readDescriptors(descriptorSet, isProxied, this.#call.visibility).finally(() => {
+    const unread = this.#source.omitted?.() ?? new Map<string, string>();
+    return await readDescriptors(descriptorSet, isProxied, this.#call.visibility, unread).finally(() => {
       this.#described = foreign;
     });
-    const names = new Set(descriptors.services.map(({ typeName }) => typeName));
-    // Services in the current descriptors are not listed as omitted, even if the source's last read omitted them:
-    // after a rejected read, the current descriptors are older.
-    const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
-    return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
   /**

@@ -43,7 +43,7 @@ export interface ReadReflectionOptions {
 /** The services that a server lists, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Listed services that could not be read, by full name, each with the reason. */
+  /** Why services are not in `services`, by full name: unreadable ones; if none is selected, all but `grpc.*`. */
   readonly omitted: ReadonlyMap<string, string>;
   /** The files. Each file comes after its imports. */
   readonly files: FileDescriptorSet;
@@ -91,7 +91,8 @@ class ReflectionReader {
   }
 
   async read(isSelected: (service: string) => boolean): Promise<ReflectedServices> {
-    const services = (await this.#listServices()).filter(isSelected);
+    const listed = await this.#listServices();
+    const services = listed.filter(isSelected);
     if (services.length > this.#limits.services) {
       throw new Error(`server reflection lists more than ${this.#limits.services} services`);
     }
@@ -110,6 +111,8 @@ class ReflectionReader {
     }
     const [reason] = omitted.values();
     if (known.length === 0 && reason !== undefined) throw new Error(reason);
+    const unselected = services.length > 0 ? [] : listed.filter((name) => !name.startsWith("grpc."));
+    for (const name of unselected) omitted.set(name, `${toShortLine(name)} is not selected`);
     return { services: known, omitted, files: sortFiles(this.#files) };
   }
 

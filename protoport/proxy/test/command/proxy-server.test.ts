@@ -3,7 +3,14 @@ import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
-import { descriptorSetOf, ProxyCommand, respondWatered, stringField, watered } from "@protoport/testing/proxy";
+import {
+  descriptorSetOf,
+  ProxyCommand,
+  respondWatered,
+  runProxyCommand,
+  stringField,
+  watered,
+} from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
@@ -43,6 +50,15 @@ test("a reload with a refused configuration keeps the upstream connections open"
   command.hangUp();
   expect(await command.waitForLine(/cannot reload the configuration/)).toBeDefined();
   expect([await water(baseUrl), server.connections]).toEqual([200, 1]);
+});
+
+test("a misspelled --service fails with the services of the reflection", async () => {
+  const services = ["orders.v1.Orders", "shop.v1.Shop"].map((name) => serviceWithRoutes(name, {}));
+  await using upstream = await startReflectedUpstream(...services);
+  const args = ["--upstream", upstream.address, "--reflection", "--check"];
+  const { exitCode, errors } = await runProxyCommand(...args, "--service", "orders.v1.Order");
+  const reason = "they have no service to proxy; orders.v1.Orders is not selected; shop.v1.Shop is not selected";
+  expect([exitCode, errors]).toEqual([1, expect.stringMatching(new RegExp(`${reason}$`))]);
 });
 
 test("a call in flight finishes after a reload replaces its upstream", async () => {

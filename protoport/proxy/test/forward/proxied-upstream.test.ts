@@ -1,6 +1,8 @@
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { createProxy } from "../../src/create-proxy.ts";
 import { runSteps } from "../../../gateway/src/http/index.ts";
 import type { ServiceDescriptors } from "../../src/forward/descriptors.ts";
 import { ProxiedUpstream, typesOf } from "../../src/forward/proxied-upstream.ts";
@@ -28,6 +30,20 @@ test("a change found after the watch was stopped is ignored", async () => {
   for (const changed of listeners) changed();
   expect(changes).toBe(3);
   await upstream.close();
+});
+
+test("reconfigure keeps the services of an upstream that offers none, and omits no other service", async () => {
+  await using upstream = await startReflectedUpstream(serviceWithRoutes("orders.v1.Orders", {}));
+  const options = {
+    upstreams: [{ upstream: upstream.address, descriptors: "reflection" as const, services: ["orders.v1.*"] }],
+  };
+  const proxy = await createProxy(options);
+  upstream.offer(serviceWithRoutes("orders.v2.Orders", {}));
+  await proxy.reconfigure(options);
+  const { services, omitted, descriptorReloads } = proxy;
+  expect([services.map(({ typeName }) => typeName), omitted]).toEqual([["orders.v1.Orders"], []]);
+  expect(descriptorReloads[0]?.problem).toContain("; orders.v2.Orders is not selected");
+  await proxy.close();
 });
 
 /** Returns descriptors for an upstream with these messages, in a file with this name. */

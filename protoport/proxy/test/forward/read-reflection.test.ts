@@ -166,6 +166,13 @@ test("a service that the server lists but does not describe is omitted", async (
   ]);
 });
 
+test("readReflection names the listed services, except grpc.*, if no service is selected", async () => {
+  const routes = responding(() => listing("a.A", "grpc.health.v1.Health", "b.B"));
+  const { omitted, ...rest } = await read(routes, { isSelected: (name) => name === "b.C" });
+  expect([...omitted.values()]).toEqual(["a.A is not selected", "b.B is not selected"]);
+  expect(rest).toMatchObject({ services: [], files: { file: [] } });
+});
+
 test("readReflection sends the given header fields, such as a credential", async () => {
   const credentials: (string | null)[] = [];
   const routes = (router: ConnectRouter): void =>
