@@ -34,6 +34,19 @@ test("move prints what it moved, and moves nothing when repeated", async () => {
   expect(plantsIn(to)).toEqual([1n, 3n]);
 });
 
+test.each([
+  { name: "a move", to: "to.db", exitCode: 0, shown: ["1 deletion records", "2 plants", ""] },
+  { name: "a move to a store that is not empty", to: "full.db", exitCode: 1, shown: [""] },
+])("$name clears its progress", async ({ to, exitCode, shown }) => {
+  using folder = createTempFolder();
+  const { from } = await createStores(folder);
+  openDatabase({ file: folder.file("full.db"), plantsWhenCreated: { first: 1n, last: 1n } }).close();
+  const lines: string[] = [];
+  const progress = (line: string): void => void lines.push(line);
+  const result = await runCommand(["move", `sqlite:${from}`, `sqlite:${folder.file(to)}`], {}, "", { progress });
+  expect([result.exitCode, lines]).toEqual([exitCode, shown]);
+});
+
 test("commands that only read use a moved store, and serve, check and import refuse it", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);

@@ -1,3 +1,4 @@
+import type { PlantTerminal } from "../../../src/command/command.ts";
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
 /** The exit code and the output of a command line. */
@@ -9,12 +10,16 @@ export interface Ended {
   readonly err: readonly string[];
 }
 
-/** Runs a command line in the test's process, with a slow terminal without progress, and perhaps a stop signal. */
+/**
+ * Runs a command line in the test's process, with a slow terminal without progress.
+ *
+ * @param terminal - replaces members of the terminal
+ */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   input: string = "",
-  stopSignal?: NodeJS.Signals,
+  terminal: Pick<Partial<PlantTerminal>, "stopSignal" | "progress"> = {},
 ): Promise<Ended> {
   let out = "";
   let isFull = false;
@@ -22,7 +27,7 @@ export async function runCommand(
   const exitCode = await runCommandLine(words, {
     environment,
     onHangup: () => undefined,
-    stopSignal: async () => stopSignal ?? (await Promise.withResolvers<NodeJS.Signals>().promise),
+    stopSignal: async () => await Promise.withResolvers<NodeJS.Signals>().promise,
     input: () => new Blob([input]).stream(),
     out: (line) => (out += `${line}\n`),
     write: async (text) => {
@@ -34,6 +39,7 @@ export async function runCommand(
     },
     err: (line) => err.push(line),
     progress: undefined,
+    ...terminal,
   });
   return { exitCode, out: out.split("\n").slice(0, -1), err };
 }
