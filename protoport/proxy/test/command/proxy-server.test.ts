@@ -3,8 +3,10 @@ import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
+import { frameFlag, frameType, headersFrame } from "@protoport/testing";
 import {
   descriptorSetOf,
+  grpcHead,
   ProxyCommand,
   respondWatered,
   runProxyCommand,
@@ -50,6 +52,24 @@ test("a reload with a refused configuration keeps the upstream connections open"
   command.hangUp();
   expect(await command.waitForLine(/cannot reload the configuration/)).toBeDefined();
   expect([await water(baseUrl), server.connections]).toEqual([200, 1]);
+});
+
+test("a reload with a refused configuration closes the connections that it opened", async () => {
+  await using old = await startScriptedServer(respondWatered);
+  const unimplemented = [...grpcHead, ["grpc-status", "12"]] as const;
+  await using next = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (type === frameType.headers) connection.send(headersFrame(streamId, unimplemented, frameFlag.endStream));
+    },
+  });
+  const { configure } = createSettings();
+  await using command = new ProxyCommand(configure(old.baseUrl));
+  const baseUrl = await command.serving;
+  configure(next.baseUrl, {}, { descriptors: "reflection" });
+  command.hangUp();
+  expect(await command.waitForLine(/cannot reload the configuration/)).toBeDefined();
+  expect(await water(baseUrl)).toBe(200);
+  await expect.poll(() => [next.connections, next.open]).toEqual([1, 0]);
 });
 
 test("a misspelled --service fails with the services of the reflection", async () => {

@@ -49,6 +49,22 @@ test.each<{ name: string; interceptors: Interceptor[] }>([
   expect(faults).toMatchObject([{ message: "the server shuts down" }]);
 });
 
+test("a response above the proxy's writeMaxBytes is refused while it is read", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  const { address, port } = greenhouse.address;
+  const errors: string[] = [];
+  await using proxy = await openProxy({
+    upstreams: [{ upstream: `http://${address}:${port}`, descriptors }],
+    writeMaxBytes: 1_000,
+    onError: (_, { rawMessage }) => void errors.push(rawMessage),
+  });
+  const statusOf = async (bytes: number): Promise<number> =>
+    (await exchangeFetch(proxy.fetch, { ...water, body: Buffer.from(JSON.stringify({ note: "x".repeat(bytes) })) }))
+      .httpStatus;
+  expect([await statusOf(900), await statusOf(1_001)]).toEqual([200, 429]);
+  expect(errors).toEqual(["the response is larger than 1000 bytes"]);
+});
+
 let upstream: TestGreenhouse;
 let timeoutMs: number | undefined;
 beforeAll(async () => {
