@@ -1,15 +1,16 @@
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /**
- * Returns a readable error for an error of listening. The message names the setting, `HOST` by default. The error's
- * `cause` is the system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
+ * Returns a readable error for an error of listening. The message names the setting, by default `PORT` or `HOST`. The
+ * error's `cause` is the system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
  */
-export function explainListenError(reason: unknown, { host, port }: AdminAddress, variable: string = "HOST"): unknown {
+export function explainListenError(reason: unknown, { host, port }: AdminAddress, variable?: string): unknown {
   const code = codeOfListening(reason);
   if (!(reason instanceof Error) || code === undefined) return reason;
   const path = socketPathOf(host);
   const problems = path === undefined ? problemsOfPort(host, port) : problemsOfSocket(path);
-  return new Error(`cannot listen on ${variable}: ${problems[code] ?? reason.message}`, { cause: reason });
+  const setting = path === undefined && ["EADDRINUSE", "EACCES"].includes(code) ? "PORT" : "HOST";
+  return new Error(`cannot listen on ${variable ?? setting}: ${problems[code] ?? reason.message}`, { cause: reason });
 }
 
 function codeOfListening(reason: unknown): string | undefined {

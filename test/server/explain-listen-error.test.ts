@@ -7,10 +7,10 @@ test.each(
   // oxfmt-ignore
   [
     { code: "EACCES", syscall: "listen",
-      want: "cannot listen on HOST: this user may not use port 8080; choose a higher port, such as 8080" },
+      want: "cannot listen on PORT: this user may not use port 8080; choose a higher port, such as 8080" },
     { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
     { code: "EADDRINUSE", syscall: "bind",
-      want: "cannot listen on HOST: port 8080 of ::1 is in use; choose another port, such as 8081" },
+      want: "cannot listen on PORT: port 8080 of ::1 is in use; choose another port, such as 8081" },
     { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'cannot listen on HOST: it must be an address of this machine, got "::1"' },
   ],
 )("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {

@@ -267,7 +267,7 @@ test("workers share a Unix socket, and remove it when they stop", async () => {
 });
 
 test.each([
-  { name: "the port is in use", host: "127.0.0.1", want: "cannot listen on HOST: port PORT of 127.0.0.1 is in use" },
+  { name: "the port is in use", host: "127.0.0.1", want: "cannot listen on PORT: port 1 of 127.0.0.1 is in use" },
   { name: "the host is foreign", host: "192.0.2.1", want: 'it must be an address of this machine, got "192.0.2.1"' },
 ])("the command exits with 1 and names the setting if $name", async ({ host, want }) => {
   using folder = createTempFolder();
@@ -279,7 +279,7 @@ test.each([
     PLANTSTORE_TOKENS: token,
   });
   expect(await server.end()).toBe(1);
-  expect(server.stderr()).toContain(want.replace("PORT", port));
+  expect(server.stderr()).toContain(want.replace("port 1", `port ${port}`));
 });
 
 test("the command refuses workers in another program's cluster", async () => {
