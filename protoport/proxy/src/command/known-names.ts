@@ -58,8 +58,9 @@ export async function failForSettings(
   error: unknown,
 ): Promise<never> {
   await requireKnownNames(settings, await readFiles(settings));
+  const parts = messageOf(error).split(/'| is /);
   const unreadable = settings.upstreams.findIndex(
-    ({ descriptors }) => descriptors instanceof URL && messageOf(error).includes(fileURLToPath(descriptors)),
+    ({ descriptors }) => descriptors instanceof URL && parts.includes(fileURLToPath(descriptors)),
   );
   if (unreadable >= 0) {
     const problem = `requires a readable file: ${messageOf(error)}`;

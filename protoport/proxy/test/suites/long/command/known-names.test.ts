@@ -1,4 +1,4 @@
-import { renameSync } from "node:fs";
+import { mkdirSync, renameSync } from "node:fs";
 import type { DescFile } from "@bufbuild/protobuf";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import {
@@ -74,6 +74,18 @@ test.each<[name: string, args: () => readonly string[], want: string]>(
 )("%s is rejected with its location", async (_name, args, want) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
+});
+
+test.each([
+  { name: "missing", file: `${set}-none`, reason: "ENOENT" },
+  { name: "a directory", file: `${set}-folder`, reason: "DIR/greenhouse.binpb-folder is not a regular file" },
+])("a descriptor file that is $name is reported, not one whose path is a prefix", async ({ file, reason }) => {
+  mkdirSync(`${set}-folder`, { recursive: true });
+  const { exitCode, errors } = await check(...configure([`descriptors: ${set}`, `descriptors: ${file}`]));
+  expect({ exitCode, errors }).toEqual({
+    exitCode: 1,
+    errors: expect.stringContaining(`upstreams[1].descriptors requires a readable file: ${reason}`),
+  });
 });
 
 const mixins = ["google.longrunning.Operations.GetOperation", "google.cloud.location.Locations.ListLocations"];
