@@ -162,7 +162,7 @@ function explainRefusedRoute(error: unknown, served: readonly GatewayRoute[]): u
   const isOwnPath = served.every(({ template }) => template === undefined);
   const ofRule = isDuplicate ? "remove the application's route" : "call app.addHttpMethod before app.register";
   const remedy = isOwnPath
-    ? "register the service in one plugin, or each plugin with another prefix"
+    ? "register the service in one plugin, or each plugin with another prefix, or remove the application's route"
     : `${ofRule}, or add the RPC to rest.omit`;
   return new Error(`${error.message} (for ${names}): ${remedy}`, { cause: error });
 }

@@ -17,6 +17,7 @@ type Reply = { code(status: number): Reply; send(body: unknown): Reply };
 interface Application extends Omit<FastifyLike, "addHook"> {
   register(plugin: unknown, options?: object): void;
   get(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
+  post(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   options(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   inject(request: object): Promise<{
     readonly statusCode: number;
@@ -176,11 +177,20 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
       expect(await bodyOf(app, `${prefix}/v1/palm`)).toBe('{"sensor":"palm"}');
       expect(await bodyOf(app, prefix + pathOf("GetReading"), "POST")).toBe("{}");
     }
-    const twice = fastify();
-    twice.register(fastifyConnectPlugin, own);
-    twice.register(fastifyConnectPlugin, own);
-    await expect(twice.ready()).rejects.toThrow(
-      /already declared for route.* \(for greenhouse\.v1\.GreenhouseService\.\w+\): register the service in one plugin, or each plugin with another prefix$/,
+  });
+
+  test.each([
+    {
+      owner: "another plugin",
+      claim: (app: Application) => app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"])),
+    },
+    { owner: "the application", claim: (app: Application) => app.post(pathOf("GetReading"), page) },
+  ])("a route of $owner at an RPC's own path is reported with the remedies", async ({ claim }) => {
+    const app = fastify();
+    claim(app);
+    app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+    await expect(app.ready()).rejects.toThrow(
+      /already declared for route.* \(for greenhouse\.v1\.GreenhouseService\.\w+\): register the service in one plugin, or each plugin with another prefix, or remove the application's route$/,
     );
   });
 
