@@ -91,7 +91,7 @@ export async function openGreenhouse<Connection extends Disposable>(
   ...started: Parameters<typeof startGreenhouse>
 ): Promise<Connection & AsyncDisposable & { readonly greenhouse: TestGreenhouse }> {
   const greenhouse = await startGreenhouse(...started);
-  return withServer(await open(greenhouse.address), { greenhouse });
+  return await withServer({ greenhouse }, () => open(greenhouse.address));
 }
 
 /** A protocol that Connect's client supports, and the server's listen options for the protocol. */

@@ -43,15 +43,14 @@ export async function startOnLoopback(server: Server, at?: { host: string; port:
   };
 }
 
-/** Adds a connection's server as a property. `await using` closes first the connection and then the server. */
-export function withServer<Connection extends Disposable, Servers extends Readonly<Record<string, AsyncDisposable>>>(
-  connection: Connection,
-  servers: Servers,
-): Connection & Servers & AsyncDisposable {
-  return Object.assign(connection, servers, {
-    [Symbol.asyncDispose]: async () => {
-      connection[Symbol.dispose]();
-      for (const server of Object.values(servers)) await server[Symbol.asyncDispose]();
-    },
-  });
+/** Opens a connection with its servers as properties. `await using` closes first the connection and then the servers. */
+export async function withServer<
+  Connection extends Disposable,
+  Servers extends Readonly<Record<string, AsyncDisposable>>,
+>(servers: Servers, open: () => Promise<Connection>): Promise<Connection & Servers & AsyncDisposable> {
+  await using opened = new AsyncDisposableStack();
+  for (const server of Object.values(servers)) opened.use(server);
+  const connection = opened.use(await open());
+  const all = opened.move();
+  return Object.assign(connection, servers, { [Symbol.asyncDispose]: () => all.disposeAsync() });
 }

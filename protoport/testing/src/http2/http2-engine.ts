@@ -42,7 +42,7 @@ export async function openEngine(
   options: EngineOptions = {},
 ): Promise<FrameConnection & AsyncDisposable & { readonly engine: Engine }> {
   const engine = await startEngine(options);
-  return withServer(await openFrames(engine.address), { engine });
+  return await withServer({ engine }, () => openFrames(engine.address));
 }
 
 /** Serves a connection on any socket. */
