@@ -6,9 +6,9 @@ import { principalKey } from "@protoport/auth";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
+import { throws } from "@protoport/testing";
 import { openHttp1 } from "@protoport/testing/http";
 import { openLogLines, within } from "@protoport/testing/process";
-import { type Log, silentLog } from "@protoport/telemetry/logs";
 import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
@@ -116,12 +116,7 @@ test("a custom interceptor's error is logged, and returned as internal", async (
 
 const failing = new Error("no tenant");
 const failures: readonly (readonly [verb: string, fail: () => object])[] = [
-  [
-    "throws",
-    () => {
-      throw failing;
-    },
-  ],
+  ["throws", throws(failing)],
   ["rejects", () => Promise.reject(failing)],
 ];
 
@@ -149,13 +144,20 @@ test.each(failures)("onResponse is called for every response, and has no effect 
   });
 });
 
-test("onResponse is called even if the log cannot write the call", async () => {
-  const log: Log = { ...silentLog, isLevelEnabled: () => true, info: failures[0]?.[1] ?? silentLog.info };
+test.each(failures)("the log's error is reported, and onResponse called, even if it %s", async (_verb, fail) => {
+  const { log, lines } = openLogLines("info");
   const statuses: number[] = [];
-  await using server = await serve({ log, onResponse: ({ httpStatus }) => void statuses.push(httpStatus) });
+  await using server = await serve({
+    log: Object.assign(log, { info: throws(new Error("the disk is full")) }),
+    onResponse: ({ httpStatus }) => {
+      statuses.push(httpStatus);
+      return fail();
+    },
+  });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
   await new Promise(setImmediate);
   expect(statuses).toEqual([204]);
+  expect(lines()).toMatchObject([{ msg: "onResponse failed", err: { message: "the disk is full" } }]);
 });
 
 test.each([
