@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { openTokenVerifier } from "@protoport/auth";
+import { createGateway } from "@protoport/gateway";
 import { silentLog } from "@protoport/telemetry/logs";
 import { Readiness } from "@protoport/gateway/health";
-import { describeRequiredOptions, describeUnknownOptions } from "../protoport/testing/src/options/unknown-options.ts";
+import {
+  acceptedNames,
+  describeRequiredOptions,
+  describeUnknownOptions,
+} from "../protoport/testing/src/options/unknown-options.ts";
 import { createPlantClient } from "../src/client/index.ts";
 import {
   createPlantServer,
@@ -11,6 +17,7 @@ import {
   createPlantGatewayOptions,
   type TokenVerifier,
 } from "../src/index.ts";
+import { settings } from "../src/server/index.ts";
 import { plantStoreTree } from "./support/source-files.ts";
 
 // The plant store's API refuses unknown names in every options object. Its types are read from the sources.
@@ -77,5 +84,26 @@ describe("required options", () => {
     [createPlantServer, ["store"]],
     [openSqliteStore, ["file"]],
     [createPlantClient, ["address", "token"]],
+  ]);
+});
+
+test("every setting has the name of an option in code, except for those of the command and the store", async () => {
+  const functions: readonly ((wrong: object) => unknown)[] = [
+    (wrong) => createPlantServer({ store, ...wrong }),
+    (wrong) => createGateway({ routes: () => undefined }).listen({ host: "127.0.0.1", port: 0, ...wrong }),
+    (wrong) => openTokenVerifier(wrong, silentLog),
+    (wrong) => openTokenVerifier({ jwt: [{ issuer: "a", audiences: ["b"], ...wrong }] }, silentLog),
+    (wrong) =>
+      openTokenVerifier({ introspection: { url: "a", clientId: "b", clientSecretFile: "c", ...wrong } }, silentLog),
+  ];
+  const options = (await Promise.all(functions.map(acceptedNames))).flat();
+  const others = Object.keys(settings).filter((setting) => {
+    const name = setting.replace(/^(?:jwt|introspection)([A-Z])/, (_, first: string) => first.toLowerCase());
+    return ![setting, name, name.replace(/s$/, "")].some((each) => options.includes(each));
+  });
+  // oxfmt-ignore
+  expect(others).toEqual([
+    "workers", "database", "databaseUrlFile", "deletionsKeptHours", "mcp", "tlsCertFile", "tlsKeyFile", "logLevel",
+    "audit", "adminAddress",
   ]);
 });
