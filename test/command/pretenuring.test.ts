@@ -7,7 +7,7 @@ const printTag = 'process.on("exit", () => console.log("tag", process.getBuiltin
 const preload = `--import=data:text/javascript,${encodeURIComponent(printTag)}`;
 const flag = "--no-allocation-site-pretenuring";
 
-test("the commands never pretenure objects", () => {
+test("the commands set --no-allocation-site-pretenuring", () => {
   const [withoutFlag, withFlag, plantstore, protoport] = [
     tagOf("--eval", "0"),
     tagOf(flag, "--eval", "0"),

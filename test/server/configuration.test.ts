@@ -12,6 +12,7 @@ type Texts = Record<string, string>;
 const minimal: Texts = { DATABASE_URL: "memory:" };
 const publicUrlProblem =
   "must be an http or https URL without a query, fragment or credentials, such as https://api.example";
+const socketModeProblem = "must be a file mode of three octal digits, such as 660";
 const someFile = fileURLToPath(import.meta.url);
 
 const folder = createTempFolder();
@@ -125,7 +126,10 @@ test.each(
     ["HOST", "http://x", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
     ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
     ["HOST", "1:2", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
-    ["PLANTSTORE_SOCKET_MODE", "rw", "must be a file mode of three octal digits, such as 660"],
+    ["PLANTSTORE_SOCKET_MODE", "rw", socketModeProblem],
+    ["PLANTSTORE_SOCKET_MODE", "6", socketModeProblem],
+    ["PLANTSTORE_SOCKET_MODE", "888", socketModeProblem],
+    ["PLANTSTORE_SOCKET_MODE", "0o660", socketModeProblem],
     ["PLANTSTORE_WORKERS", "257", "must be between 1 and 256"],
     ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be between 1 and 31536000000"],
     ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be between 1 and 1000000"],

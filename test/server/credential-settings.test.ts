@@ -108,6 +108,8 @@ describe("readConfiguration", () => {
         'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "RS256,HS256"'],
       ["the algorithm none", { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "none" },
         'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "none"'],
+      ["another type of JWTs", { ...jwt, PLANTSTORE_JWT_TYPE: "at+JWT" },
+        'PLANTSTORE_JWT_TYPE must be any or at+jwt, got "at+JWT"'],
       ["an audience claim without a JWT issuer", { ...introspection, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
         "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS"],
       ["a subject claim without an introspection endpoint",

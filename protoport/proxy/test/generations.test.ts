@@ -236,18 +236,25 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
     if (reload?.problem === undefined) successMs = nowMs;
     expect(reload?.lastSuccessMs).toBe(successMs);
     expect(other).toMatchObject({ problem: undefined, successes: seen.length + 2, failures: 0 });
-    seen.push([reload?.successes, reload?.failures, isChanged, problems.length, reports.length]);
+    expect(problems).toEqual(reload?.problem?.split("\n") ?? []);
+    seen.push([reload?.successes, reload?.failures, isChanged, reload?.problem, reports.length]);
   }
   expect(seen).toEqual([
-    [2, 0, false, 0, 0],
-    [2, 1, false, 2, 1],
-    [2, 2, false, 2, 1],
+    [2, 0, false, undefined, 0],
+    [2, 1, false, "no file\nat all", 1],
+    [2, 2, false, "no file\nat all", 1],
     // The problem has ended, although the descriptors are unchanged.
-    [3, 2, false, 0, 1],
-    [4, 2, false, 0, 0],
-    [4, 3, false, 1, 1],
-    [5, 3, true, 0, 1],
-    [5, 4, false, 1, 1],
+    [3, 2, false, undefined, 1],
+    [4, 2, false, undefined, 0],
+    [
+      4,
+      3,
+      false,
+      "127.0.0.1:1: cannot use the descriptors: they are not a binary google.protobuf.FileDescriptorSet",
+      1,
+    ],
+    [5, 3, true, undefined, 1],
+    [5, 4, false, "127.0.0.1:1: cannot use the descriptors: they have no service to proxy", 1],
   ]);
 });
 

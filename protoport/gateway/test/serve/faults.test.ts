@@ -60,6 +60,7 @@ describe("a callback that fails", () => {
     ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
     ["onResponse rejects", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
     ["onRequest throws", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
+    ["onRequest rejects", { rest: { service }, onRequest: rejects(failure) }, "onRequest failed"],
     ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
     ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
   ])("is reported once and changes no response (%s)", async (_, options, what) => {

@@ -28,6 +28,7 @@ test.each([
   },
 ])("the documented version of the peer $name is the locked $locked", ({ name, page, locked }) => {
   const documented = new RegExp(`(?<![\\w/-])${name}\\s([\\d.]*\\d)`).exec(page)?.[1];
+  expect(locked).toBeDefined();
   expect(documented).toBe(locked);
 });
 
