@@ -5,8 +5,8 @@ const exits = words.includes("--check") || words.includes("--openapi");
 const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !exits;
 const onHangup = isServer ? queueHangups() : () => undefined;
 
-// If early connections survive young collections, V8 would allocate later ones in old space, where each keeps its young
-// objects until a full collection. A young collection then takes 14 ms instead of 1 ms.
+// Without the flag, V8 allocates later connections in old space if early ones survive young collections. There, each
+// keeps its young objects until a full collection. A young collection then takes 14 ms instead of 1 ms.
 process.getBuiltinModule("node:v8").setFlagsFromString("--no-allocation-site-pretenuring");
 
 void run();
