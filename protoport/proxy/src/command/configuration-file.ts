@@ -68,9 +68,9 @@ const accessRules: readonly (readonly [
   ["authentication.jwt[].type", ({ authentication: a }) => (a?.jwt ?? []).map((of) => [of.issuer, of.type !== "any"])],
   [
     "authentication.introspection.audiences",
-    ({ authentication: a }) => [a?.introspection ?? []].flat().map((of) => [of.url, has(of.audiences)]),
+    ({ authentication: a }) => [a?.introspection ?? []].flat().map(({ url, audiences }) => [url, has(audiences)]),
   ],
-  ["upstreams[].services", ({ upstreams }) => upstreams.map((of) => [nameOf(of), has(of.services)])],
+  ["upstreams[].services", ({ upstreams }) => upstreams.map((upstream) => [nameOf(upstream), has(upstream.services)])],
   ["upstreams[].requestHeader.allow", ({ upstreams: all }) => all.map((of) => [nameOf(of), !!of.requestHeader?.allow])],
   [
     "upstreams[].requestHeader.deny",
