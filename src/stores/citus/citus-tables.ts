@@ -17,7 +17,8 @@ const begin = `${briefTransaction}; SET LOCAL citus.propagate_set_commands = 'lo
  * Returns the tables that Citus distributes over workers, with a plant and its records on one worker.
  *
  * A batch has only plants of one worker, so its commit has one phase, unless a shard has just moved. Each statement is
- * for one shard, because Citus supports SKIP LOCKED only within a shard.
+ * for one shard, because Citus supports SKIP LOCKED only within a shard. An index cannot be unique across workers, so a
+ * key applies to one plant.
  */
 export function citusTables(schema: StoreSchema, shards: readonly Shard[]): StoreTables {
   const { plants, deletions } = schema;
@@ -113,7 +114,7 @@ const distributionSql = `
   WHERE partmethod = 'h' AND logicalrelid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))`;
 
 const shardsSql = `
-  SELECT shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard LEFT JOIN pg_catalog.pg_dist_placement USING (shardid)
+  SELECT shardminvalue, shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
   WHERE logicalrelid = pg_catalog.to_regclass($1) ORDER BY shardmaxvalue::integer`;
 
 // The settings of a new session on each reachable worker. A worker that is down is not listed.
@@ -170,10 +171,18 @@ export async function findShards(session: Session, schema: StoreSchema): Promise
   const [wrong] = await session.query(settingsSql);
   if (wrong !== undefined)
     throw new StoreOpenError(`fsync and encoding of the worker ${wrong[0]} must be on and UTF8, got ${wrong[1]}`);
-  const shards = await session.query(shardsSql, [schema.plants]);
-  if (shards.some(([, worker]) => worker === null))
-    throw new Error("a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement");
-  return shards.map(([maxHash, worker]) => ({ maxHash: Number(maxHash), worker: Number(worker) }));
+  return toShards((await session.query(shardsSql, [schema.plants])).map((row) => row.map(Number)));
+}
+
+/** Returns the shards with these lowest and highest hashes and workers. @throws Error if a hash is in no shard */
+export function toShards(rows: readonly (readonly number[])[]): readonly Shard[] {
+  let next = -(2 ** 31);
+  const shards = rows.map(([minHash = Number.NaN, maxHash = Number.NaN, worker = Number.NaN]) => {
+    next = minHash <= next ? maxHash + 1 : Number.NaN;
+    return { maxHash, worker };
+  });
+  if (next === 2 ** 31) return shards;
+  throw new Error("a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement");
 }
 
 /** Returns the index of a plant's shard. May be wrong for seconds after a shard was split. */
