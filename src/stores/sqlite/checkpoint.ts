@@ -10,7 +10,7 @@ export const stalledMs = 60_000;
 
 const blocked = "another connection, such as a long export, reads older content, or holds the lock for checkpoints";
 
-/** Why checkpoints have stalled. `problem` is the disk's fault. A blocking reader is not a problem. */
+/** Why checkpoints have stalled. `problem` is set once the disk has failed for {@link stalledMs}. */
 interface Stall {
   readonly reason: string;
   readonly problem?: StoreProblem;
@@ -23,19 +23,25 @@ interface Stall {
  */
 export function prepareCheckpoint(db: DatabaseSync): (nowMs: number) => Stall | undefined {
   const checkpoint = db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
-  let [copied, progressMs]: [unknown, number | undefined] = [undefined, undefined];
+  let copied: unknown;
+  let progressMs: number | undefined;
+  let failingSinceMs: number | undefined;
   return (nowMs) => {
     progressMs ??= nowMs;
     let stall: Stall = { reason: blocked };
     try {
       const { log, checkpointed } = checkpoint.get() ?? {};
       // Both numbers of frames are -1 while another connection holds the lock for checkpoints.
-      const isShort = log !== -1n && Number(log) - Number(checkpointed) < checkpointedFrames;
-      if (isShort || checkpointed !== copied) progressMs = nowMs;
-      copied = checkpointed;
+      if (log !== -1n) {
+        failingSinceMs = undefined;
+        const isShort = Number(log) - Number(checkpointed) < checkpointedFrames;
+        if (isShort || checkpointed !== copied) progressMs = nowMs;
+        copied = checkpointed;
+      }
     } catch (fault) {
+      failingSinceMs ??= nowMs;
       const problem = checkpointProblemOf(fault);
-      stall = { reason: problem.text, problem };
+      stall = { reason: problem.text, ...(nowMs - failingSinceMs >= stalledMs && { problem }) };
     }
     return nowMs - progressMs >= stalledMs ? stall : undefined;
   };

@@ -87,7 +87,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   }
 }
 
-/** Runs `read` on a file, without writing to the file or its folder. @throws StoreOpenError naming the file */
+/** Opens a file without writing to the file or its folder, and runs `read`. @throws StoreOpenError naming the file */
 export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, path: string) => Result): Result {
   return withUsablePath(file, (path) => {
     assertFileExists(path);

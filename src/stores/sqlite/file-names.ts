@@ -19,37 +19,35 @@ import { isLocked } from "./problem.ts";
 import { retryWhileLocked } from "./transaction.ts";
 
 /**
- * Returns the problem if a file may have a second name. Returns `undefined` if the path leads to no file. SQLite names the log after the name by which it opened
- * the file. So two servers with separate logs could delete the same plants, and a restart with the other name would
- * restore deleted plants. Symbolic links are allowed, because SQLite resolves links. The file is not opened, because
- * closing it would release this process's locks. Device numbers are not compared, because overlay file systems report
- * different numbers for files in one folder.
+ * Returns the problem if a file may have a second name. Returns `undefined` if the file does not exist. SQLite names the
+ * log after the name by which it opened the file. So two servers with separate logs could delete the same plants, and a
+ * restart with the other name would restore deleted plants. Symbolic links are allowed, because SQLite resolves links.
+ * The file is not opened, because closing it would release this process's locks. Device numbers are not compared, because
+ * overlay file systems report different numbers for files in one folder.
+ *
+ * @throws the system's error when the file cannot be checked
  */
 export function secondNameOf(path: string): string | undefined {
-  try {
-    const realPath = realpathSync(path);
-    const mountPoint = mountPointOf(readMountInfo(), realPath);
-    if (mountPoint === realPath) {
-      return (
-        "the file itself is a mount point, so its write-ahead log is not on the mounted volume: " +
-        "mount the folder, not the file (in Kubernetes, no subPath that is a file)"
-      );
-    }
-    const { nlink, ino } = statSync(realPath, { bigint: true });
-    if (nlink <= 1n) return undefined;
-    const folder = process.platform === "linux" ? mountPoint : parse(realPath).root;
+  if (!existsSync(path)) return undefined;
+  const realPath = realpathSync(path);
+  const mountPoint = mountPointOf(readMountInfo(), realPath);
+  if (mountPoint === realPath) {
     return (
-      `the file has ${nlink} names (hard links), each with its own write-ahead log: ` +
-      `find them with "find ${folder} -xdev -inum ${ino}", remove the others, then start; ` +
-      "keep the name by which the server ran last, never the name of a backup, which may have an old -wal"
+      "the file itself is a mount point, so its write-ahead log is not on the mounted volume: " +
+      "mount the folder, not the file (in Kubernetes, no subPath that is a file)"
     );
-  } catch {
-    // The file does not exist, or the path does not lead to it, which is reported as another problem.
-    return undefined;
   }
+  const { nlink, ino } = statSync(realPath, { bigint: true });
+  if (nlink <= 1n) return undefined;
+  const folder = process.platform === "linux" ? mountPoint : parse(realPath).root;
+  return (
+    `the file has ${nlink} names (hard links), each with its own write-ahead log: ` +
+    `find them with "find ${folder} -xdev -inum ${ino}", remove the others, then start; ` +
+    "keep the name by which the server ran last, never the name of a backup, which may have an old -wal"
+  );
 }
 
-/** @throws StoreOpenError if a file may have a second name */
+/** @throws StoreOpenError if a file may have a second name, or the system's error when the file cannot be checked */
 export function assertSingleName(path: string): void {
   const problem = secondNameOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
@@ -76,7 +74,7 @@ export function assertNotMoved(path: string, lockTimeoutMs?: number): void {
 
 /**
  * Returns whether a file is in WAL mode, by the write version in its header (sqlite.org/fileformat.html). This process
- * must not have the file open, because closing it releases the process's locks.
+ * must hold no lock on the file, because closing it releases the process's locks.
  */
 export function usesLog(path: string): boolean {
   const header = new Uint8Array(19);

@@ -46,6 +46,8 @@ parent.once("message", (options: DatabaseOptions) => {
 function serve(options: DatabaseOptions): void {
   const { file, lockTimeoutMs, deletionsKeptMs = deletionsKeptMsDefault } = options;
   const begunMs = performance.now();
+  // The application may change its working directory later.
+  const path = resolve(file);
   const db = openDatabase(
     options,
     (from, to) => postToParent({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
@@ -65,7 +67,7 @@ function serve(options: DatabaseOptions): void {
     timer = setTimeout(dropSlice, Math.max(dueMs, pauseFactor * (performance.now() - sliceMs)));
   };
   const check = (): StorageReply => {
-    const hasSecondName = reportSecondName(secondNameOf(resolve(file)));
+    const hasSecondName = reportSecondName(findSecondName(path));
     const identityProblem = identity.findProblem();
     // A truncated or overwritten log must not be copied into the file.
     if (identityProblem !== undefined) return { outcomes: [], problem: identityProblem };
@@ -90,6 +92,15 @@ function serve(options: DatabaseOptions): void {
     else postToParent(request === "check" ? check() : close());
   });
   postToParent({ outcomes: [], problem });
+}
+
+/** Returns the problem if a file has a second name. Ignores errors, because the other checks report a fault. */
+function findSecondName(path: string): string | undefined {
+  try {
+    return secondNameOf(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Checks at the start whether the log can grow. Does not wait for another process's lock, as later checks do. */

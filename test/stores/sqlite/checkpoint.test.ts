@@ -5,7 +5,7 @@ import { prepareCheckpoint, stalledMs } from "../../../src/stores/sqlite/checkpo
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { findDamage } from "../../../src/stores/sqlite/problem.ts";
 import { reportProblem, type Upkeep } from "../../../src/stores/contract/store-options.ts";
-import { createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { createTempFolder, startNode, type TempFolder } from "@protoport/testing/process";
 
 const blocked = {
   kind: "checkpoints-stalled",
@@ -46,6 +46,17 @@ function watch(folder: TempFolder) {
       db.close();
     },
   };
+}
+
+/** Starts a process that holds a file's lock for checkpoints while it waits for a reader. */
+async function holdCheckpointLock(file: string, folder: string): Promise<AsyncDisposable> {
+  const program = `const { DatabaseSync } = require("node:sqlite");
+    new DatabaseSync(${JSON.stringify(file)}, { timeout: 60_000 }).exec("PRAGMA wal_checkpoint(FULL)");`;
+  const run = startNode(["--eval", program], folder);
+  using other = new DatabaseSync(file);
+  const checkpoint = other.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  await expect.poll(() => checkpoint.get()?.["log"]).toBe(-1);
+  return run;
 }
 
 describe("the regular checkpoint", () => {
@@ -97,15 +108,31 @@ describe("the regular checkpoint", () => {
     expect(watched.events).toEqual([]);
   });
 
+  test("reports one stall while another connection sometimes holds the lock for checkpoints", async () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.block();
+    watched.commit(1_100);
+    for (const nowMs of [0, 10_000]) expect(watched.check(nowMs)).toEqual(healthy);
+    for (const nowMs of [stalledMs, stalledMs + 20_000]) {
+      expect(watched.check(nowMs).isStalled).toBe(true);
+      await using processes = new AsyncDisposableStack();
+      processes.use(await holdCheckpointLock(watched.file, folder.path));
+      expect(watched.check(nowMs + 10_000).isStalled).toBe(true);
+    }
+    expect(watched.events).toEqual([blocked]);
+  });
+
   test("reports no stall if the log is too short for a checkpoint", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
+    watched.block();
     watched.commit(900);
     for (const nowMs of [0, stalledMs, 2 * stalledMs]) expect(watched.check(nowMs)).toEqual(healthy);
     expect(watched.events).toEqual([]);
   });
 
-  test('returns a checkpoint error, which replaces the reason "blocked"', () => {
+  test('returns a checkpoint error after a minute, and replaces the reason "blocked"', () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const { events, file } = watched;
@@ -118,12 +145,14 @@ describe("the regular checkpoint", () => {
     // SQLite copies no log into a file that lacks much more than 64 KiB.
     truncateSync(file, 4_096);
     const text = "its write-ahead log cannot be copied into the file: the file is damaged";
+    for (const nowMs of [stalledMs, 2 * stalledMs - 1])
+      expect(watched.check(nowMs)).toEqual({ problem: undefined, isStalled: true });
     for (let check = 0; check < 2; check++) {
-      expect(watched.check(stalledMs)).toEqual({ problem: { text, isTemporary: false }, isStalled: true });
+      expect(watched.check(2 * stalledMs)).toEqual({ problem: { text, isTemporary: false }, isStalled: true });
     }
     expect(events).toEqual([blocked, { kind: "checkpoints-stalled", problem: text }]);
     copyFileSync(`${file}.whole`, file);
-    expect(watched.check(stalledMs)).toEqual(healthy);
+    expect(watched.check(2 * stalledMs)).toEqual(healthy);
     expect(events.at(-1)).toEqual(resumed);
     expect(findDamage(watched.reader)).toBeUndefined();
   });

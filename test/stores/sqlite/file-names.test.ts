@@ -1,7 +1,8 @@
-import { linkSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { closeSync, linkSync, mkdirSync, openSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { assertSingleName } from "../../../src/stores/sqlite/file-names.ts";
 import { checkSqliteStore, migrateSqlite, openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
@@ -53,6 +54,16 @@ describe("a file with a hard link", () => {
     rmSync(path);
     await use(file);
     expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test("is refused if its path cannot be resolved", () => {
+    using folder = createTempFolder();
+    const { file } = createStore(folder, (old) => old);
+    linkSync(file, folder.file("second.db"));
+    using files = new DisposableStack();
+    const descriptor = files.adopt(openSync(file, "r"), closeSync);
+    rmSync(file);
+    expect(() => assertSingleName(`/proc/self/fd/${descriptor}`)).toThrow("ENOENT");
   });
 
   test("can be restored as a backup", () => {

@@ -1,4 +1,5 @@
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -58,6 +59,20 @@ describe("the storage thread", () => {
       events.length = 0;
     }
     await thread.close();
+  });
+
+  test("finds a second name of a relative path after chdir()", async () => {
+    using folder = createTempFolder();
+    const file = relative(process.cwd(), folder.file("plants.db"));
+    await using thread = closing(await StorageThread.start({ file, migrates: true }));
+    linkSync(file, folder.file("second.db"));
+    const before = process.cwd();
+    process.chdir("/");
+    try {
+      await expect(thread.request("check")).resolves.toEqual(withName(true));
+    } finally {
+      process.chdir(before);
+    }
   });
 
   test("closes the file, so that SQLite removes the log", async () => {
