@@ -1,9 +1,6 @@
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
-/**
- * Returns a readable error for an error of listening. The message names the setting, by default `PORT` or `HOST`. The
- * error's `cause` is the system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
- */
+/** Explains errors of listening with their setting (default `PORT` or `HOST`) and `cause`. Returns others unchanged. */
 export function explainListenError(reason: unknown, { host, port }: AdminAddress, variable?: string): unknown {
   const code = codeOfListening(reason);
   if (!(reason instanceof Error) || code === undefined) return reason;
