@@ -263,7 +263,7 @@ export class Session {
   }
 }
 
-/** Whether the server has refused a prepared statement, which has no effect. An error with a context is a trigger's. */
+/** Whether the server has refused a prepared statement, which has no effect. Only a trigger's error has a context. */
 function isNameRefused(fault: unknown): boolean {
   if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) return false;
   // A table change has altered the result, the prepared statement does not exist (26000), or exists already (42P05).
