@@ -89,9 +89,12 @@ const nodeNet = server("node:net", "servers/net");
 /** The floor for HTTP/2. */
 export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
 /** The plant store with a store in memory. */
-export const own: Subject = plantServer(ownName, "servers/plantstore");
-const ownOnSqlite = plantServer(ownSqliteName, "servers/plantstore-sqlite");
-const ownWithLog = plantServer(ownLoggedName, "servers/plantstore-sqlite", { LOG: "on" });
+/** The flags of node in the container image. */
+const imageFlags = { NODE_FLAGS: "--no-allocation-site-pretenuring" };
+
+export const own: Subject = plantServer(ownName, "servers/plantstore", imageFlags);
+const ownOnSqlite = plantServer(ownSqliteName, "servers/plantstore-sqlite", imageFlags);
+const ownWithLog = plantServer(ownLoggedName, "servers/plantstore-sqlite", { ...imageFlags, LOG: "on" });
 export const grpcJs: Subject = plantServer("grpc-js", "servers/grpc-js");
 
 const buildable = nativePeers.filter(({ canBuild }) => canBuild);

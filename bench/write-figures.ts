@@ -238,7 +238,8 @@ function deletionTable(deletions: readonly DeletionFigures[]): string {
       return `${perS.join("–")} (${p99Us.map((us) => (us / 1_000).toFixed(1)).join("–")})`;
     }),
   ]);
-  const callers = deletions[0]?.loads.map((load) => `${load.callers} callers`) ?? [];
+  const callers =
+    deletions[0]?.loads.map((load) => (load.callers === 1 ? "1 caller" : `${load.callers} callers`)) ?? [];
   return formatRows(["deletions/s (p99 ms)", ...callers], rows);
 }
 

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import { openTokenVerifier, toStaticToken } from "@protoport/auth";
 import { createWriteStream } from "node:fs";
 import { openLog } from "@protoport/telemetry/logs";
@@ -14,9 +13,6 @@ import { serve } from "../../protoport/bench/servers/serve.ts";
 
 /** Number of plants, which is more than a round deletes in 20 one-second turns at 100,000 deletions per second. */
 const plantCount = 2_000_000n;
-
-// As the command does.
-setFlagsFromString("--no-allocation-site-pretenuring");
 
 const folder = createTempFolder();
 process.on("exit", () => folder[Symbol.dispose]());

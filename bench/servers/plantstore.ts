@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import type { PlantServerOptions } from "../../src/index.ts";
 import type { ParseResult } from "@protoport/auth/inputs";
 import { importEntry } from "../../protoport/bench/servers/package-code.ts";
@@ -13,9 +12,6 @@ import { fakeStore } from "../../test/support/plants/fake-store.ts";
 const { createPlantServer, openTokenVerifier, parsePlainTokens } = await importEntry<
   typeof import("../../src/index.ts")
 >("src/index.ts", "src/plantstore/index.ts");
-
-// As the command does.
-setFlagsFromString("--no-allocation-site-pretenuring");
 
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();

@@ -18,7 +18,7 @@ export type Reply = { readonly kind: "listening"; readonly port: number } | ({ r
  */
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
-  return await startNode(pinned(serverCore, nodeCommand(program)), environment);
+  return await startNode(pinned(serverCore, nodeCommand(program, environment)), environment);
 }
 
 /** Starts a server program on node, on the load's core, as the server in a scenario that measures clients. */
@@ -26,8 +26,9 @@ export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), {});
 }
 
-function nodeCommand(program: string): [string, ...string[]] {
-  return [process.execPath, "--expose-gc", program];
+function nodeCommand(program: string, environment: NodeJS.ProcessEnv = {}): [string, ...string[]] {
+  const flags = environment["NODE_FLAGS"]?.split(" ") ?? [];
+  return [process.execPath, "--expose-gc", ...flags, program];
 }
 
 function startNode(

@@ -3,11 +3,6 @@ const words = process.argv.slice(2);
 // Only `serve` without `--demo` queues SIGHUP. Other commands exit on SIGHUP, such as when their terminal closes.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
-// Without the flag, V8 allocates later connections in old space if early ones survive young collections. There, each
-// keeps its young objects until a full collection. A young collection then takes 14 ms instead of 1 ms. Compiled code
-// is cached for one set of flags, so the flag is set first.
-process.getBuiltinModule("node:v8").setFlagsFromString("--no-allocation-site-pretenuring");
-
 void run();
 
 // Uses a function instead of top-level await, because the command is published as CommonJS.

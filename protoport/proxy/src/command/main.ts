@@ -5,10 +5,6 @@ const exits = words.includes("--check") || words.includes("--openapi");
 const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !exits;
 const onHangup = isServer ? queueHangups() : () => undefined;
 
-// Without the flag, V8 allocates later connections in old space if early ones survive young collections. There, each
-// keeps its young objects until a full collection. A young collection then takes 14 ms instead of 1 ms.
-process.getBuiltinModule("node:v8").setFlagsFromString("--no-allocation-site-pretenuring");
-
 void run();
 
 // A function instead of top-level await, so that bundlers can convert the command to CommonJS.
