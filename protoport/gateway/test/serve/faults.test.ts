@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { dataFrame, emptyMessage, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
+import { dataFrame, encodeEmpty, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
   type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest, startGreenhouse, throws,
   waterBedProcedure, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
@@ -289,7 +289,7 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (co
   test.each(Object.values(wireFormats))("is sent as UNKNOWN in a $name call", async (format: WireFormat) => {
     for (const options of [{}, { admit: fail }]) {
       await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
-      const message = emptyMessage(format);
+      const message = encodeEmpty(format);
       const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
       const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
       const response = await exchange(greenhouse.address, "2", sent);

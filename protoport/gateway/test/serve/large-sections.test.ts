@@ -2,7 +2,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
-import { emptyMessage, type Field, fieldValue, type HttpRequest, openEveryTransport, openHttp2, readHttp2Response,
+import { encodeEmpty, type Field, fieldValue, type HttpRequest, openEveryTransport, openHttp2, readHttp2Response,
   readOutcome, rpcRequest, waitSomeTurns, wireFormats } from "../../../testing/src/index.ts";
 
 // Large header and trailer sections: nghttp2 closes the connection after it has sent or received a field of 64 KiB.
@@ -69,7 +69,7 @@ const getReading = `/${GreenhouseService.typeName}/GetReading`;
 const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
 
 function callOf(procedure: string, ...header: readonly Field[]): HttpRequest {
-  return rpcRequest(grpc, emptyMessage(grpc), header, procedure);
+  return rpcRequest(grpc, encodeEmpty(grpc), header, procedure);
 }
 
 describe.each(["the engine's HTTP/2", "a handler in node:http2"] as const)("over %s", (transport) => {

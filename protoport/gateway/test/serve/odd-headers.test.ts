@@ -2,7 +2,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
-import { emptyMessage, encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEveryTransport, readOutcome,
+import { encodeEmpty, encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEveryTransport, readOutcome,
   rowsFor, rpcRequest, transportNames, waterBedProcedure, type WireFormat, wireFormats
 } from "../../../testing/src/index.ts";
 
@@ -83,7 +83,7 @@ interface Way {
 }
 
 function wayOf(name: string, format: WireFormat, procedure: string): Way {
-  const message = emptyMessage(format);
+  const message = encodeEmpty(format);
   return {
     name,
     request: (header) => rpcRequest(format, message, header, procedure),

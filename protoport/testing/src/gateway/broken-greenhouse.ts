@@ -5,7 +5,7 @@ import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/
 import type { Field, HttpRequest } from "../http/exchange.ts";
 import { exchangeFetch } from "../http/fetch.ts";
 import { encodeEnvelope } from "./envelope.ts";
-import { emptyMessage, encodeMessage, exchange, rpcRequest, type WireFormat, wireFormats } from "./wire-format.ts";
+import { encodeEmpty, encodeMessage, exchange, rpcRequest, type WireFormat, wireFormats } from "./wire-format.ts";
 
 const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
@@ -43,7 +43,7 @@ function requestOf(format: WireFormat, place: string): HttpRequest {
   if (place.startsWith("stream")) {
     if (format.protocol !== "connect") return rpcRequest(format, Buffer.of(), header, watchReadingsProcedure);
     const contentType = `application/connect+${format.codec}`;
-    const body = encodeEnvelope(0, emptyMessage(format));
+    const body = encodeEnvelope(0, encodeEmpty(format));
     return {
       httpMethod: "POST",
       path: watchReadingsProcedure,

@@ -87,7 +87,7 @@ function wiresOfFormat(format: WireFormat): readonly Wire[] {
 }
 
 /** Returns an empty message in the format's codec, without envelope. */
-export const emptyMessage = (format: WireFormat): Buffer => encodeMessage(format, EmptySchema, {});
+export const encodeEmpty = (format: WireFormat): Buffer => encodeMessage(format, EmptySchema, {});
 
 /** Encodes any RPC's request message in the format's codec, without envelope. REST is not supported. */
 export function encodeMessage<Desc extends DescMessage>(

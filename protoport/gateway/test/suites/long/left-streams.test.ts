@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
-import { emptyMessage, grpcHeader, startGreenhouse, within } from "../../../../testing/src/index.ts";
+import { startGreenhouse, within } from "../../../../testing/src/index.ts";
+import { emptyMessage, grpcHeader } from "../../../../testing/src/http/grpc-frames.ts";
 
 test("a proxy's callers who leave streams after a message end no other stream", async () => {
   await using greenhouse = await startGreenhouse({

@@ -4,7 +4,7 @@ import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../../../src/fetch/entry.ts";
 // oxfmt-ignore
-import { emptyMessage, exchangeFetch, getReadingProcedure, readOutcome, rpcRequest, wireFormats
+import { encodeEmpty, exchangeFetch, getReadingProcedure, readOutcome, rpcRequest, wireFormats
 } from "../../../../../testing/src/index.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
@@ -76,7 +76,7 @@ test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as cons
   "a %s call to the gateway's browser bundle gets a response",
   async (name) => {
     const format = wireFormats[name];
-    const message = emptyMessage(format);
+    const message = encodeEmpty(format);
     const response = await exchangeFetch(fetch, rpcRequest(format, message, [], getReadingProcedure));
     expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
   },

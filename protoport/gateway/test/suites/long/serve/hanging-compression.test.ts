@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { emptyMessage, type Field, openUpload, readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse,
+import { encodeEmpty, type Field, openUpload, readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse,
   type Upload, waterBedProcedure, wireFormats, within } from "../../../../../testing/src/index.ts";
 
 // The embedding program has a compression whose promise never settles.
@@ -56,7 +56,7 @@ async function start(format: Format, waterBed: () => object): Promise<Stuck> {
       const request =
         format.protocol === "rest"
           ? { httpMethod: "POST", path: "/beds/7:water", header }
-          : rpcRequest(format, emptyMessage(format), header, waterBedProcedure);
+          : rpcRequest(format, encodeEmpty(format), header, waterBedProcedure);
       const upload = await openUpload(greenhouse, version, [request.httpMethod, request.path], request.header);
       if ("body" in request && request.body !== undefined) upload.write(request.body);
       upload.end();
