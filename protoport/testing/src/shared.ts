@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from "vitest";
 
 /**
- * Opens a value before the surrounding group of tests, and disposes of it after them. The result stands for the value,
- * so it must not be used outside of tests and hooks.
+ * Opens a value before the tests of the surrounding group, and disposes of the value after these tests. The result has
+ * the value's members, but only in tests and hooks, because the value is not open before.
  */
 export function shared<Value extends AsyncDisposable | Disposable>(open: () => Value | Promise<Value>): Value {
   let value: Value | undefined;

@@ -160,7 +160,7 @@ function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
 }
 
 /** The write-ahead log's state in the shared index (sqlite.org/walformat.html#the_wal_index_file_format). */
-export interface WalIndex {
+interface WalIndex {
   /** Number of commits since the first connection built the index from the log, modulo 2^32. */
   readonly commits: number;
   readonly frames: number;

@@ -43,7 +43,7 @@ export interface ReadReflectionOptions {
 /** The services that a server lists, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Why services are not in `services`, by full name: unreadable ones; if none is selected, all but `grpc.*`. */
+  /** Reasons by full name, of unreadable services, or of all listed services but `grpc.*` if none is selected. */
   readonly omitted: ReadonlyMap<string, string>;
   /** The files. Each file comes after its imports. */
   readonly files: FileDescriptorSet;
