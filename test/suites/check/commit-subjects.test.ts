@@ -1,6 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "@protoport/testing/process";
 
@@ -30,21 +28,4 @@ function newSubjects(): readonly string[] {
 test("new commits have subjects of the documented form", () => {
   const wrong = newSubjects().map((subject) => ({ subject, problem: problemOf(subject) }));
   expect(wrong.filter(({ problem }) => problem !== undefined)).toEqual([]);
-});
-
-test("CONTRIBUTING.md shows ten subjects of this form", () => {
-  const [, examples = ""] = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8").split("Examples:\n\n");
-  const subjects = Array.from(examples.matchAll(/^- (.*)$/gm), ([, subject = ""]) => subject);
-  expect(subjects).toHaveLength(10);
-  expect(subjects.filter((subject) => problemOf(subject) !== undefined)).toEqual([]);
-});
-
-test.each([
-  { subject: "Fix it", problem: /^must have the form/ },
-  { subject: "queue: refuse late deletions", problem: /^must have the form/ },
-  { subject: "queue: Refuse late deletions.", problem: /^must have the form/ },
-  { subject: `queue: Refuse ${"x".repeat(maxCharacters)}`, problem: /more than 72 characters/ },
-  { subject: "a: Do b c d e f g h i", problem: /more than 8 words/ },
-])("the subject $subject is refused", ({ subject, problem }) => {
-  expect(problemOf(subject)).toMatch(problem);
 });

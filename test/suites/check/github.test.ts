@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFiles, projectFolder } from "@protoport/testing/process";
@@ -22,26 +22,6 @@ test.each(workflows)("%s has only read permissions, except in jobs that declare 
   expect(read(workflow)).toMatch(/^permissions:\n {2}contents: read\n$/m);
 });
 
-test.each(workflows)("%s names no package registry", (workflow) => {
-  expect(read(workflow)).not.toMatch(/registry|npmjs|_authToken/i);
-});
-
-test.each(workflows)("the .ci/ files that %s runs exist and are executable", (workflow) => {
-  const programs = [...read(workflow).matchAll(/run: .*?(\.ci\/\S+)/g)].map(([, program = ""]) => program);
-  for (const program of programs) accessSync(join(projectFolder, program), constants.X_OK);
-  expect(programs).toHaveLength(1);
-});
-
-test("workflows run .ci/run for commits and releases, and .ci/nightly every night", () => {
-  const running = (program: string) =>
-    workflows.filter((workflow) => new RegExp(`- run: (?:.* )?${program}$`, "m").test(read(workflow)));
-  expect(running(".ci/run")).toEqual([".github/workflows/ci.yml", ".github/workflows/release.yml"]);
-  expect(running(".ci/nightly")).toEqual([".github/workflows/nightly.yml"]);
-  expect(read(".github/workflows/nightly.yml")).toMatch(
-    /^on:\n {2}schedule:\n(?: {4}#.*\n)? {4}- cron: "\d+ \d+ \* \* \*"$/m,
-  );
-});
-
 test.each([
   { ecosystem: "npm", manifest: "package-lock.json" },
   { ecosystem: "gomod", manifest: "go.mod" },
@@ -58,10 +38,4 @@ test.each([
     .filter((file) => file === manifest || file.endsWith(`/${manifest}`))
     .map(dirname);
   expect(listed.toSorted()).toEqual(folders.map((folder) => (folder === "." ? "/" : `/${folder}`)).toSorted());
-});
-
-test("a version with a hyphen is released on GitHub as a prerelease", () => {
-  const [command = ""] = /gh release create [^]*?\n {8}\w/.exec(read(".github/workflows/release.yml")) ?? [];
-  // Semantic Versioning 2.0.0 §9: the prerelease follows the hyphen.
-  expect(command).toContain(" ${{ contains(github.ref_name, '-') && '--prerelease' || '' }}");
 });

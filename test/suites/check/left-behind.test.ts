@@ -1,8 +1,7 @@
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
 import { startGreenhouse } from "@protoport/testing";
-import { startOnLoopback, withServer } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 import { watchStoreFailure } from "../../../src/server/start-server.ts";
 import { openMemoryStore } from "../../../src/index.ts";
 
@@ -27,19 +26,4 @@ test("the leftover check detects resources from the plant store", () => {
     expect.stringMatching(/from the plant store: .*\/src\/server\/start-server.ts/),
   );
   watch.stop();
-});
-
-const fail = (): never => {
-  throw new Error("no connection");
-};
-
-test.each([
-  { name: "no connection opens", open: async () => fail() },
-  { name: "the connection cannot be disposed", open: async () => ({ [Symbol.dispose]: fail }) },
-])("withServer closes its server if $name", async ({ open }) => {
-  const socketServer = createServer();
-  const server = await startOnLoopback(socketServer);
-  const used = withServer({ server }, open).then((connection) => connection[Symbol.asyncDispose]());
-  await expect(used).rejects.toThrow("no connection");
-  expect(socketServer.listening).toBe(false);
 });

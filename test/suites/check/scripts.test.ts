@@ -36,7 +36,3 @@ test("every suite that a project file mentions exists", () => {
   );
   expect(unknown).toEqual([]);
 });
-
-test("there are at most 15 npm scripts", () => {
-  expect(scripts.length).toBeLessThanOrEqual(15);
-});

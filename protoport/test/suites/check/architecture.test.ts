@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { assignedConstantsIn, moduleVariablesIn } from "../../../testing/src/module-state.ts";
 import { moduleNames, privateAccessIn } from "../../../testing/src/source-tree.ts";
 import { allowedEverywhere, allowedImports, entryImporters } from "../../support/allowed-imports.ts";
 import { protoportFolder, protoportPackageNames, protoportTree as tree } from "../../support/source-files.ts";
@@ -52,6 +53,43 @@ test("packages import only the listed entries of other packages", () => {
 
 test("source files use only documented members of Node.js", () => {
   for (const file of tree.files) expect.soft(privateAccessIn(tree.textOf(file)), file).toEqual([]);
+});
+
+const moduleVariables: Readonly<Record<string, readonly string[]>> = {
+  "gateway/http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
+  "gateway/engine/http-server.ts": ["dateSecond", "date"],
+  "grpc-handlers/calls/write-response.ts": ["keptWriter"],
+  "gateway/protobuf/messages/codegen.ts": ["isAllowed"],
+  "gateway/protocols/compression/decode-pieces.ts": ["reservedBytes"],
+  "telemetry/logs/plain-lines.ts": ["timeMs", "timeText"],
+};
+
+/** Module constants to whose members a function assigns, by file. Caches whose comments state their size. */
+const assignedConstants: Readonly<Record<string, readonly string[]>> = {
+  "gateway/protobuf/messages/binary/binary-reader.ts": ["shortTexts"],
+  "gateway/engine/http1/response-head.ts": ["statusLines"],
+};
+
+test("source files have no state in module variables", () => {
+  for (const file of tree.files) {
+    const text = tree.textOf(file);
+    expect.soft(moduleVariablesIn(text), file).toEqual(moduleVariables[file] ?? []);
+    expect.soft(assignedConstantsIn(text), file).toEqual(assignedConstants[file] ?? []);
+  }
+});
+
+/** Source files that read with node:fs functions, which wait for a named pipe's writer. */
+const readers: Readonly<Record<string, string>> = {
+  "command-line/files/regular-file.ts": "opens files without waiting",
+  "docs-page/docs-page.ts": "reads a file of the package",
+  "docs-page/page-script.ts": "reads a file of the package",
+  "proxy/definitions/definition.ts": "checks the output of buf from a pipe too, and handles no signals",
+};
+
+test("only the listed source files read files with node:fs", () => {
+  const reads = /^import [^;]*\b(?:readFile|readFileSync|createReadStream)\b[^;]*? from "node:fs/m;
+  const found = tree.files.filter((file) => tree.textOf(file).search(reads) >= 0);
+  expect(found.toSorted()).toEqual(Object.keys(readers).toSorted());
 });
 
 test("imports have no cycles, including imports of types", () => {
@@ -149,17 +187,4 @@ test("the proxy without definitions stays within 9,793 lines", () => {
 
 test("every package has size limits", () => {
   expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames);
-});
-
-test("the entry of every module begins with what the module is for", () => {
-  const entries = moduleNames(allowedImports).map((name) => `${name}/index.ts`);
-  const found = entries.filter((entry) => tree.files.includes(entry));
-  expect(found.length).toBeGreaterThan(30);
-  expect(found.filter((entry) => !tree.textOf(entry).startsWith("/**"))).toEqual([]);
-});
-
-const named = [...page.matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9-]+\.ts)?)`/g)].map(([, file = ""]) => file);
-
-test.each([...new Set(named)])("%s in architecture.md exists", (file) => {
-  expect(existsSync(join(protoportFolder, file)) || existsSync(tree.pathOf(file))).toBe(true);
 });

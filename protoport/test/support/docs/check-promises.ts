@@ -4,7 +4,7 @@ import { cellsOf, missingFiles, missingTests, referencesIn } from "./references.
 
 /** Declares tests that a page's table of promises, below a header, names existing tests. */
 export function checkPromises(page: string, header: string): void {
-  const [, table = ""] = readPage(page).split(`| ${header} | tests |\n`);
+  const [, table = ""] = readPage(page).split(`| ${header} |\n`);
   const lines = table.split("\n").slice(1);
   const promises = lines.slice(0, lines.indexOf("")).map((line) => {
     const [promise = "", tests = ""] = cellsOf(line);

@@ -33,11 +33,3 @@ test("the documented base file and plugin options are accepted", async () => {
   const { info, servers, securitySchemes } = parse(base);
   expect(parse(printed)).toMatchObject({ openapi: "3.2.0", info, servers, components: { securitySchemes } });
 });
-
-test("the documented rules use google.api.visibility options", () => {
-  const [definition = ""] = blocksOf("openapi.md", "proto");
-  expect(definition.match(/\(google\.api\.\w+\)\.restriction = "[A-Z, ]+"/g)).toEqual([
-    '(google.api.method_visibility).restriction = "INTERNAL"',
-    '(google.api.field_visibility).restriction = "INTERNAL, PARTNER"',
-  ]);
-});

@@ -1,3 +1,0 @@
-import { checkPromises } from "../../../../protoport/test/support/docs/check-promises.ts";
-
-checkPromises("SECURITY.md", "the plant server promises");
