@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { Dice } from "../../../protoport/testing/src/dice.ts";
+import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
 import { leaveOnConnections, startPooledDatabase } from "../../support/plants/pgbouncer.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
@@ -18,7 +21,22 @@ const neighborPlants = 300_000;
 
 /** Opens an empty PostgreSQL behind PgBouncer, whose server connections the store shares with other programs. */
 export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
-  const { postgres, pooler, direct, [Symbol.asyncDispose]: close } = await startPooledDatabase({ keeps: true });
+  let certificate = createCertificate("first");
+  const port = await freePort();
+  const database = await startPooledDatabase({ keeps: true, tls: { certificate, port } });
+  const { postgres, pooler, direct, [Symbol.asyncDispose]: close } = database;
+  const folder = createTempFolder();
+  const authorities = folder.write("ca.pem", certificate.cert);
+  /** Renews PgBouncer's certificate, while clients trust both the earlier and the next authority. */
+  const rotate = async (): Promise<void> => {
+    const next = createCertificate("next");
+    folder.write("ca.pem", certificate.cert + next.cert);
+    pooler.certify(next);
+    await sleep(1_000);
+    folder.write("ca.pem", next.cert);
+    certificate = next;
+    await killAndStart(pooler, dice);
+  };
   const server = { kill: () => postgres.stop("kill"), start: () => postgres.start() };
   const statements = new Set(["plants", "deletions", "statement", "S_1"]);
   /** Prepares other statements with common names, and with names that the store has used. */
@@ -33,7 +51,7 @@ export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
     if (one !== undefined) process.kill(Number(one["pid"]), "SIGKILL");
   };
   return {
-    url: pooler.url,
+    url: `postgres://tester@127.0.0.1:${port}/plantstore?sslmode=verify-full&sslrootcert=${authorities}`,
     directUrl: direct,
     prepare: () => prepareNeighbors(direct),
     faults: [
@@ -47,6 +65,7 @@ export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
       { name: "PgBouncer killed", inject: () => killAndStart(pooler, dice) },
       { name: "PgBouncer frozen", inject: () => freeze(pooler, dice) },
       { name: "PgBouncer reloaded", inject: async () => pooler.signal("SIGHUP") },
+      { name: "authority rotated", inject: rotate },
     ],
     signal: (name) => postgres.signal(name),
     disturb: async () => {
@@ -64,7 +83,10 @@ export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
       const clients = await runSql(pooler.url.replace("/plantstore?", "/pgbouncer?"), "SHOW CLIENTS");
       return clients.filter((client) => client["database"] === "plantstore").length;
     },
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: async () => {
+      folder[Symbol.dispose]();
+      await close();
+    },
   };
 }
 

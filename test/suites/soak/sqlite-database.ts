@@ -1,16 +1,21 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { readTables } from "../cluster/check-history.ts";
-import { freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
+import { freeze, killAndStart, sleepUpTo, type StoreDatabase } from "./store-database.ts";
+
+/** The size of the store's disk, which the files of an hour do not fill. */
+const diskBytes = 2 ** 28;
 
 /** Returns the location of an SQLite file that another program uses too. */
 export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
   const folder = createTempFolder();
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${diskBytes}`, "none", folder.path]);
   const file = folder.file("plants.db");
   let child: ChildProcess | undefined;
   const other = {
@@ -33,6 +38,7 @@ export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
       // The other program may hold the write lock at this time.
       { name: "other program frozen", inject: () => freeze(other, dice) },
       { name: "other program killed", inject: () => killAndStart(other, dice) },
+      { name: "disk full", inject: () => fillDisk(folder.file("filler"), dice) },
     ],
     signal: other.signal,
     // The other program disturbs the store all the time.
@@ -44,7 +50,16 @@ export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
     countConnections: async () => 0,
     [Symbol.asyncDispose]: async () => {
       await other.kill();
+      execFileSync("umount", ["--lazy", folder.path]);
       folder[Symbol.dispose]();
     },
   };
+}
+
+/** Fills the disk for up to five seconds. */
+async function fillDisk(file: string, dice: Dice): Promise<void> {
+  // Writes until the disk is full.
+  spawnSync("dd", ["if=/dev/zero", `of=${file}`, "bs=64k"], { stdio: "ignore" });
+  await sleepUpTo(5_000, dice);
+  rmSync(file);
 }

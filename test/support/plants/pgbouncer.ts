@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } from "./postgres-server.ts";
 
@@ -16,9 +17,9 @@ export interface Pgbouncer extends AsyncDisposable {
   signal(name: NodeJS.Signals): void;
   /** Starts PgBouncer again, unless it runs. */
   start(): Promise<void>;
+  /** Makes PgBouncer present another certificate to the clients that connect from now on. */
+  certify(certificate: Certificate): void;
 }
-
-const port = 6_432;
 
 /** The pool size. Clients open more connections, so that connections take turns, even those of one client. */
 const serverConnections = 2;
@@ -29,6 +30,8 @@ export interface PgbouncerOptions {
   readonly keeps?: boolean;
   /** Whether it silently drops its clients' `options`; by default it refuses clients that have any. */
   readonly dropsOptions?: boolean;
+  /** Makes PgBouncer also listen on this port of 127.0.0.1, with TLS alone. */
+  readonly tls?: { readonly certificate: Certificate; readonly port: number };
 }
 
 /**
@@ -39,6 +42,12 @@ export interface PgbouncerOptions {
  */
 export async function startPgbouncer(serverFolder: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
+  const port = options.tls?.port ?? 6_432;
+  const write = ({ cert, key }: Certificate): void => {
+    writeFileSync(join(folder, "cert.pem"), cert);
+    writeFileSync(join(folder, "key.pem"), key);
+  };
+  if (options.tls !== undefined) write(options.tls.certificate);
   const config = join(folder, "pgbouncer.ini");
   writeFileSync(config, configOf(folder, serverFolder, options));
   writeFileSync(join(folder, "users"), '"tester" ""\n');
@@ -79,6 +88,10 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     kill,
     signal: (name) => void pooler?.kill(name),
     start,
+    certify: (certificate) => {
+      write(certificate);
+      pooler?.kill("SIGHUP");
+    },
     [Symbol.asyncDispose]: async () => {
       await kill();
       rmSync(folder, { recursive: true, force: true });
@@ -115,17 +128,19 @@ export async function startPooledDatabase(options?: PgbouncerOptions): Promise<P
 function configOf(
   folder: string,
   serverFolder: string,
-  { keeps = false, dropsOptions = false }: PgbouncerOptions,
+  { keeps = false, dropsOptions = false, tls }: PgbouncerOptions,
 ): string {
   return `${readFileSync(join(projectFolder, "deploy/pgbouncer.ini"), "utf8")}
-listen_addr =
+listen_addr = ${tls === undefined ? "" : "127.0.0.1"}
 unix_socket_dir = ${folder}
-listen_port = ${port}
+listen_port = ${tls?.port ?? 6_432}
 auth_type = trust
 auth_file = ${join(folder, "users")}
 stats_users = tester
 server_tls_sslmode = disable
-client_tls_sslmode = disable
+client_tls_sslmode = ${tls === undefined ? "disable" : "require"}
+client_tls_cert_file = ${join(folder, "cert.pem")}
+client_tls_key_file = ${join(folder, "key.pem")}
 default_pool_size = ${serverConnections}
 server_round_robin = 1
 ${dropsOptions ? "ignore_startup_parameters = options" : ""}
