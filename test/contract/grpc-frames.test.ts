@@ -40,8 +40,8 @@ const unknownEncoding = (...names: readonly string[]) => {
   return casesOf(unimplemented(text), { [`the encoding "${names.join(", ")}"`]: envelope }, ...names.map(encoding));
 };
 
-// protoport/gateway/test/protocols/envelope and protoport/gateway/test/protocols/shared cover the other envelopes and
-// encodings.
+// protoport/gateway/test/protocols/envelope, protocols/shared and protobuf/messages/binary cover the other envelopes,
+// encodings and messages.
 // oxfmt-ignore
 const frameCases = [
   ...casesOf(deleted, { "one message": envelope }),
@@ -62,30 +62,16 @@ const frameCases = [
     "bytes after gzip": packed(Buffer.concat([gzipSync(message), message])) }, gzip),
   ...casesOf(tooLarge, {
     "a small gzip that decompresses beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) }, gzip),
-  ...unknownEncoding("lzma"), ...unknownEncoding("GZIP"), ...unknownEncoding("gzip", "gzip"),
-  ...deadlineCases(() => deleted, "1M", "60S", "60000m", "60000000u", "99999999H"),
-  ...deadlineCases(() => timedOut, "0S", "0n", "0H"),
-  ...deadlineCases((text) => invalid(`protocol error: invalid grpc timeout value: ${text}`),
-    "999999999H", "1", "S", "-1S", "+1S", "1s", "1.5S", "1 S", "0x1S", "1Sx", "1S, 2S", ""),
+  ...unknownEncoding("lzma"), ...unknownEncoding("gzip", "gzip"),
+  ...deadlineCases(() => deleted, "1M", "99999999H"), ...deadlineCases(() => timedOut, "0S"),
+  ...deadlineCases((text) => invalid(`protocol error: invalid grpc timeout value: ${text}`), "999999999H", "1S, 2S", ""),
+  ...casesOf(invalid("the message is not a valid plantstore.v1.DeletePlantRequest"), {
+    "an end in the middle of a tag": encodeEnvelope(0, Buffer.of(0xff)),
+    "the id as a string": encodeEnvelope(0, Buffer.of(10, 1, 0x37)) }),
 ];
 
-// oxfmt-ignore
-const messages: Readonly<Record<string, readonly number[]>> = {
-  "an end in the middle of a tag": [0xff], "an end in the middle of a number": [8, 0x80],
-  "a number of twelve bytes": [8, ...Array<number>(11).fill(0x80), 1], "field number 0": [0, 7],
-  "an invalid wire type": [15, 7], "the end of a group that was not started": [12],
-  "deeply nested groups": Array<number>(20_000).fill(0x13), "the id as a string": [10, 1, 0x37],
-  "the id as a string that resembles two fields": [10, 2, 0x38, 0x38], "a length for an id": [10, 7],
-  "a single byte for a 64-bit id": [9, 7], "a length beyond the end": [18, 0xff, 0xff, 0xff, 0xff, 0x0f],
-};
-const badMessage = invalid("the message is not a valid plantstore.v1.DeletePlantRequest");
-const messageCases = Object.entries(messages).flatMap(([name, bytes]) =>
-  casesOf(badMessage, { [name]: encodeEnvelope(0, Buffer.from(bytes)) }),
-);
-
-const allCases = [...frameCases, ...messageCases];
 const wires = wiresOf("grpc", "grpc-web");
-const testCases = wires.flatMap((wire) => rowsFor(wire, wires, allCases).map((testCase) => ({ ...testCase, wire })));
+const testCases = wires.flatMap((wire) => rowsFor(wire, wires, frameCases).map((testCase) => ({ ...testCase, wire })));
 
 describe("a gRPC call", () => {
   const plants = new Set<bigint>();

@@ -1,5 +1,4 @@
 import { createHmac, createPublicKey } from "node:crypto";
-import { connect } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,9 +7,9 @@ import { ServerReflection } from "@protoport/gateway/reflection";
 import { openTokenVerifier, type TokenVerifier } from "@protoport/auth";
 import { openMemoryStore } from "../../src/stores/index.ts";
 // oxfmt-ignore
-import { collect, createSigningKey, exchangeHttp1, type Field, fieldValue, frameFlag, headersFrame,
-  type IdentityProvider, KeptConnections, openFrames, openHttp1, openLogLines, quietLog, rowsFor, type SigningKey,
-  startIdentityProvider, testAudience, usesHandler, type Wire, wiresOf, wiresWithTools, within
+import { collect, createSigningKey, exchangeHttp1, type Field, fieldValue,
+  type IdentityProvider, KeptConnections, openHttp1, openLogLines, quietLog, rowsFor, type SigningKey,
+  startIdentityProvider, testAudience, usesHandler, type Wire, wiresOf, wiresWithTools
 } from "@protoport/testing";
 import { type GuardedGateway, startGuardedGateway } from "../support/server/guarded-gateway.ts";
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
@@ -160,55 +159,6 @@ describe("a hostile credential", () => {
       expect(response.httpStatus).toBe(431);
       // A server of node responds without an error record.
       if (!usesHandler) expect(JSON.parse(response.body.toString())).toMatchObject({ error: 8 });
-    },
-  );
-
-  test.each(wires.filter(({ httpVersion }) => httpVersion === "2"))(
-    "of a megabyte over $name does not affect other connections",
-    async (wire) => {
-      const { address, port } = server.address;
-      const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
-      // The server may end the stream or, beyond Node.js limits, the connection.
-      session.on("error", () => {});
-      const { httpMethod, path, header } = deletePlantRequest(wire.format, plant, [
-        ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
-      ]);
-      const stream = session.request(
-        { ...Object.fromEntries(header), ":method": httpMethod, ":path": path },
-        { endStream: true },
-      );
-      let httpStatus: number | undefined;
-      stream.on("response", ({ ":status": status }) => (httpStatus = status)).on("error", () => {});
-      stream.resume();
-      await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of the stream");
-      expect([undefined, 431]).toContain(httpStatus);
-      session.destroy();
-      expect(await responseTo(wire, [])).toStrictEqual(expectedResponse(wire.format, missing));
-    },
-  );
-
-  const controls = [
-    { name: "a control character", credential: "Bearer abcdefghijklmnop\u0001" },
-    { name: "DEL", credential: "Bearer abcdefghijklmnop\u007f" },
-  ];
-
-  // Node's parsers refuse these fields themselves.
-  test.each(usesHandler ? [] : controls)("with $name gets a JSON error over HTTP/1.1", async ({ credential }) => {
-    const request = { httpMethod: "DELETE", path: "/plants/7", header: [["authorization", credential] as const] };
-    const response = await exchangeHttp1(server.address, request);
-    expect(response.httpStatus).toBe(400);
-    expect(fieldValue(response.header, "content-type")).toBe("application/json");
-    const record = { error: expect.any(Number), message: expect.any(String) };
-    expect(JSON.parse(response.body.toString())).toMatchObject(record);
-  });
-
-  test.each(usesHandler ? [] : controls)(
-    "with $name resets the stream over HTTP/2 (RFC 9113 §8.2.1)",
-    async ({ credential }) => {
-      using connection = await openFrames(server.address);
-      const pseudo = { ":method": "DELETE", ":scheme": "http", ":path": "/plants/7", ":authority": "x" };
-      connection.send(headersFrame(1, Object.entries({ ...pseudo, authorization: credential }), frameFlag.endStream));
-      expect(await connection.readEnd(1)).toStrictEqual({ kind: "reset", httpStatus: 0, errorCode: 1 });
     },
   );
 
