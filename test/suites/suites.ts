@@ -57,7 +57,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "installs clients of others", blocks: true,
     needs: ["npm protoport/test/suites/google-clients", "python3", "python3-venv"] },
   { kind: "files", name: "browser", about: "the docs page and clients in pages, in Chromium", occasion: "run",
-    whySeparate: "drives a browser", blocks: true,
+    whySeparate: "drives a browser", workers: 2, blocks: true,
     prepare: "tsc -p protoport/test/suites/browser && tsc -p test/suites/browser",
     needs: ["npm protoport/test/suites/browser", "chromium", "curl", "go", "python3", "grpcurl"] },
   {

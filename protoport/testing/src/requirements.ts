@@ -38,8 +38,8 @@ export const requirements = {
   openssl: { found: "command -v openssl", debian: "openssl" },
   strace: { found: "command -v strace", debian: "strace" },
   faketime: { found: "command -v faketime", debian: "faketime" },
-  chromium: { found: '[ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome',
-    debian: "chromium" },
+  chromium: { found: '[ -x "${CHROMIUM:-}" ] || command -v chromium-headless-shell || command -v chromium-browser || command -v google-chrome',
+    debian: "chromium-headless-shell" },
   // The protobuf conformance runner is linked with glibc 2.38.
   "glibc 2.38": { found:
       '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
