@@ -2,7 +2,7 @@ import { escapeLiteral } from "pg";
 import { type Requested, toStorableText } from "../contract/backend.ts";
 import { StoreOpenError } from "../contract/store-options.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
-import { dropOldRows, idsOf, keysOf, probeWrite, type StoreTables } from "../postgres/delete/store-tables.ts";
+import { idsOf, keysOf, probeWrite, type StoreTables } from "../postgres/delete/store-tables.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
 import { sqlStateOf } from "../postgres/server/connect.ts";
 import { briefTransaction, readCommitted } from "../postgres/server/pinned-settings.ts";
@@ -29,7 +29,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
   return {
     lanes: { of: lane, maxInFlight: 1 },
     isDistributed: true,
-    plants,
+    schema,
     // A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up.
     verdictOn: (fault) => (sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault)),
     deletePlants: (session, calls, token) =>
@@ -48,20 +48,16 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
       }),
     // Reads the plants first, because two statements read two snapshots: the records are then those of all missing plants.
     // The record that is rolled back makes the commit wait for the worker's standbys.
-    findWhy: (session, calls, tokens) =>
-      session.transact(begin, async () => {
-        // Values instead of parameters, because Citus cannot plan a statement once for all values (`plan_cache_mode`).
-        const ids = `ANY('${idsOf(calls)}'::bigint[])`;
-        const existing = await session.run(`SELECT id, NULL, NULL, NULL FROM ${plants} WHERE id = ${ids}`);
-        const records = await session.run(
-          `SELECT plant_id, idempotency_key, subject, batch FROM ${deletions} WHERE plant_id = ${ids}
-           AND (idempotency_key = ANY(${escapeLiteral(keysOf(calls))}::text[]) OR batch = ANY('${tokens}'::uuid[]))`,
-        );
-        await session.run(`SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`);
-        return [...existing, ...records];
-      }),
+    findWhy: (session, calls, tokens) => {
+      // Values instead of parameters, because Citus cannot plan a statement once for all values (`plan_cache_mode`).
+      const ids = `ANY('${idsOf(calls)}'::bigint[])`;
+      const whySql = `SELECT id, NULL, NULL, NULL FROM ${plants} WHERE id = ${ids};
+        SELECT plant_id, idempotency_key, subject, batch FROM ${deletions} WHERE plant_id = ${ids}
+          AND (idempotency_key = ANY(${escapeLiteral(keysOf(calls))}::text[]) OR batch = ANY('${tokens}'::uuid[]));
+        SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`;
+      return session.transact(begin, () => session.run(whySql));
+    },
     dropPause: 0,
-    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice),
     // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.
     checkWrite: async (session) => {
       const faults: unknown[] = [];
@@ -105,11 +101,13 @@ function insertInShardSql({ deletions }: StoreSchema, part: readonly Requested[]
 /** A shard of the tables: its largest hash, and the number of its worker. */
 export type Shard = { readonly maxHash: number; readonly worker: number };
 
-// Whether the tables are distributed as by {@link distribute}. NULL if they are not distributed.
+// Whether the schema is distributed, and whether the tables are distributed as by {@link distribute}, or NULL if they are not.
 const distributionSql = `
-  SELECT pg_catalog.min(colocationid) = pg_catalog.max(colocationid)
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($3)),
+    pg_catalog.min(colocationid) = pg_catalog.max(colocationid)
     AND pg_catalog.string_agg(key, ' ' ORDER BY logicalrelid = pg_catalog.to_regclass($2)) = 'id plant_id'
-    AND EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = pg_catalog.to_regclass($2) AND indisunique AND NOT indisprimary)
+    AND pg_catalog.bool_and(EXISTS (SELECT FROM pg_catalog.pg_index
+      WHERE indrelid = pg_catalog.to_regclass($2) AND indisunique AND NOT indisprimary))
   FROM pg_catalog.pg_dist_partition, pg_catalog.column_to_column_name(logicalrelid, partkey) AS key
   WHERE partmethod = 'h' AND logicalrelid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))`;
 
@@ -132,22 +130,20 @@ const distributeSql = [
   "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')",
 ];
 
-/** Returns whether the server has Citus. Refuses a schema that Citus has distributed to one worker. */
-export async function hasCitus(session: Session, { quoted }: StoreSchema): Promise<boolean> {
-  if ((await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length === 0) return false;
-  const sql = "SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($1)";
-  if ((await session.query(sql, [quoted])).length === 0) return true;
+/** Returns whether the tables are distributed, if there is Citus. @throws StoreOpenError if not by {@link distribute} */
+export async function isDistributed(session: Session, schema: StoreSchema): Promise<boolean | undefined> {
+  const [citus] = await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'");
+  if (citus === undefined) return undefined;
+  const [[isSchema, isOwn] = []] = await session.query(distributionSql, [
+    schema.plants,
+    schema.deletions,
+    schema.quoted,
+  ]);
+  if (isSchema !== "t" && isOwn !== "f") return isOwn === "t";
   throw new StoreOpenError(
-    'a distributed schema (schema-based sharding of Citus) is not supported: use another schema, or run "SELECT citus_schema_undistribute(current_schema)"',
-  );
-}
-
-/** Returns whether the tables are distributed. @throws StoreOpenError if an operator has distributed them differently */
-async function isDistributed(session: Session, { plants, deletions }: StoreSchema): Promise<boolean> {
-  const [[isOwn = null] = []] = await session.query(distributionSql, [plants, deletions]);
-  if (isOwn !== "f") return isOwn === "t";
-  throw new StoreOpenError(
-    'its tables were not distributed by "plantstore migrate": "plants" must be distributed by "id", "deletions" by "plant_id" and colocated with "plants", with a unique index on (plant_id, idempotency_key)',
+    isSchema === "t"
+      ? 'a distributed schema (schema-based sharding of Citus) is not supported: use another schema, or run "SELECT citus_schema_undistribute(current_schema)"'
+      : 'its tables were not distributed by "plantstore migrate": "plants" must be distributed by "id", "deletions" by "plant_id" and colocated with "plants", with a unique index on (plant_id, idempotency_key)',
   );
 }
 
@@ -156,7 +152,7 @@ async function isDistributed(session: Session, { plants, deletions }: StoreSchem
  * or if the tables are already distributed. A plant and its records are on one worker, and keys apply per plant.
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
-  if (!(await hasCitus(session, schema))) return;
+  if ((await isDistributed(session, schema)) !== false) return;
   // If several processes distribute the tables, the others wait here, and then see the changes of the first process.
   const locked = `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
   await session.transact(locked, async () => {
@@ -167,7 +163,7 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
 
 /** Finds the shards by ascending hash, if the tables are distributed. @throws StoreOpenError if a worker is unsuitable */
 export async function findShards(session: Session, schema: StoreSchema): Promise<readonly Shard[] | undefined> {
-  if (!(await hasCitus(session, schema)) || !(await isDistributed(session, schema))) return undefined;
+  if ((await isDistributed(session, schema)) !== true) return undefined;
   const [wrong] = await session.query(settingsSql);
   if (wrong !== undefined)
     throw new StoreOpenError(`fsync and encoding of the worker ${wrong[0]} must be on and UTF8, got ${wrong[1]}`);
@@ -177,11 +173,8 @@ export async function findShards(session: Session, schema: StoreSchema): Promise
 /** Returns the shards with these lowest and highest hashes and workers. @throws Error if a hash is in no shard */
 export function toShards(rows: readonly (readonly number[])[]): readonly Shard[] {
   let next = -(2 ** 31);
-  const shards = rows.map(([minHash = Number.NaN, maxHash = Number.NaN, worker = Number.NaN]) => {
-    next = minHash <= next ? maxHash + 1 : Number.NaN;
-    return { maxHash, worker };
-  });
-  if (next === 2 ** 31) return shards;
+  for (const [minHash = Number.NaN, maxHash = Number.NaN] of rows) next = minHash <= next ? maxHash + 1 : Number.NaN;
+  if (next === 2 ** 31) return rows.map(([, maxHash = 0, worker = 0]) => ({ maxHash, worker }));
   throw new Error("a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement");
 }
 
@@ -201,8 +194,7 @@ export function hashOf(id: bigint): number {
   const seed = (0x9e3779b9 + 4 + 3_923_095) | 0;
   let [c, b, a] = [seed, seed, (seed + half) | 0];
   for (const bits of [14, 11, 25, 16, 4, 14, 24]) {
-    const mixed = ((c ^ b) - ((b << bits) | (b >>> (32 - bits)))) | 0;
-    [c, b, a] = [a, mixed, b];
+    [c, b, a] = [a, ((c ^ b) - ((b << bits) | (b >>> (32 - bits)))) | 0, b];
   }
   return b;
 }

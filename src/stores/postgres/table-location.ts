@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusTables, distribute, findShards, hasCitus } from "../citus/citus-tables.ts";
+import { citusTables, distribute, findShards, isDistributed } from "../citus/citus-tables.ts";
 import { singleServer } from "./delete/single-server.ts";
 import type { StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase } from "./schema/check-database.ts";
@@ -7,7 +7,7 @@ import { checkRequestedSettings, findSchema, type StoreSchema } from "./schema/s
 import type { Session } from "./server/session.ts";
 
 // This file is the only one in this folder that imports Citus.
-export { distribute, hasCitus };
+export { distribute, isDistributed };
 
 // Whether `plants` is partitioned, or may have tables that inherit from it.
 const isInheritedSql =

@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { dropOldRecords } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -137,7 +138,7 @@ async function dropOld(): Promise<void> {
     const before = seen.dropped;
     try {
       for (let isMore = true; isMore && !over.signal.aborted;) {
-        const dropped = await tables.dropOldRecords(session, keptMs, { max: maxSlice });
+        const dropped = await dropOldRecords(session, tables.schema, keptMs, { max: maxSlice });
         seen.dropped += dropped.count;
         ({ isMore } = dropped);
       }

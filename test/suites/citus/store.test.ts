@@ -5,6 +5,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { dropOldRecords } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-server.ts";
 import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
@@ -277,11 +278,11 @@ describe("on Citus", () => {
        SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
     );
     const { session, tables } = await openCitusSession(url);
-    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    await expect(dropOldRecords(session, tables.schema, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 150,
       isMore: false,
     });
-    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    await expect(dropOldRecords(session, tables.schema, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 0,
       isMore: false,
     });
@@ -298,9 +299,9 @@ describe("on Citus", () => {
     await addOldRecords(url, 1_001);
     if (sql !== undefined) await addTrigger(url, { table: "deletions", when: "DELETE", sql });
     const { session, tables } = await openCitusSession(url);
-    const first = await tables.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    const first = await dropOldRecords(session, tables.schema, 3_600_000, { max: 1_000 });
     const slice = { max: 1_000, fromUs: first.reachedTimeUs };
-    const second = await tables.dropOldRecords(session, 3_600_000, slice);
+    const second = await dropOldRecords(session, tables.schema, 3_600_000, slice);
     await session.close();
     expect([first, second]).toMatchObject([
       { count: counts[0], isMore: true },
@@ -319,7 +320,9 @@ describe("on Citus", () => {
     const drop = async (): Promise<number> => {
       const { session, tables } = await openCitusSession(url);
       // The store tries again after a lock timeout.
-      const dropped = await tables.dropOldRecords(session, 3_600_000, { max: 1_000 }).catch(() => ({ count: 0 }));
+      const dropped = await dropOldRecords(session, tables.schema, 3_600_000, { max: 1_000 }).catch(() => ({
+        count: 0,
+      }));
       await session.close();
       return dropped.count;
     };

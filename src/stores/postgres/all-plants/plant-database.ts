@@ -19,7 +19,7 @@ import { sqlStateOf } from "../server/connect.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl, type PostgresServer } from "../server/server-url.ts";
 import { namePrefix, retryTransientErrors, type TextRow, Session, type SessionTimeouts } from "../server/session.ts";
-import { distribute, hasCitus, TableLocation } from "../table-location.ts";
+import { distribute, isDistributed, TableLocation } from "../table-location.ts";
 
 // Maximum number of ids per transaction. Large enough for a low commit cost, but small enough to hold locks briefly.
 const maxImportBatch = 10_000;
@@ -83,7 +83,7 @@ export async function migratePostgres(
 ): Promise<Versions> {
   return await withSession(readServerUrl(url), async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => hasCitus(session, schema));
+    await retryTransientErrors(session, () => isDistributed(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Does not change the tables and functions of a newer release.
     if (versions.to > schemaAfter(steps).version) return versions;

@@ -123,7 +123,7 @@ export class BatchRun {
 
   /** Returns whether a plant exists, and no other transaction has locked it. */
   async #isFree(id: bigint): Promise<boolean> {
-    const sql = `SELECT id FROM ${this.#tables.plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
+    const sql = `SELECT id FROM ${this.#tables.schema.plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
     return (await this.#session.transact(briefTransaction, () => this.#session.run(sql))).length > 0;
   }
 

@@ -3,15 +3,7 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import { hiddenRows, pinnedCondition } from "../server/pinned-settings.ts";
 import { nameStatement, type SessionTimeouts, type Statement } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
-import {
-  dropOldRows,
-  idsOf,
-  keysOf,
-  parseIdArray,
-  probeWrite,
-  type StoreTables,
-  toArrayLiteral,
-} from "./store-tables.ts";
+import { idsOf, keysOf, parseIdArray, probeWrite, type StoreTables, toArrayLiteral } from "./store-tables.ts";
 
 /** The timeouts for deletions. A batch normally holds locks for a few milliseconds. */
 export const deleteTimeouts: SessionTimeouts = {
@@ -107,7 +99,7 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     // The store sends the next batch while one batch waits for the server's disk.
     lanes: { of: () => onlyLane, maxInFlight: 2 },
     isDistributed: false,
-    plants: schema.plants,
+    schema,
     verdictOn,
     deletePlants: async (session, calls, token) => {
       const hasKeys = calls.some(({ call }) => call.idempotencyKey !== undefined);
@@ -122,7 +114,6 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.
     // Factor 8 would lower the deletion rate by 20 %, and no pause by 25 to 50 %.
     dropPause: 12,
-    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice),
     findWarnings: async (session) => ((await session.query(hasNoStandbySql)).length === 0 ? [] : [noStandby]),
     checkWrite: (session) => probeWrite(session, schema, 0n, probeSql),
   };

@@ -1,6 +1,6 @@
 import { type Lanes, type Requested, toStorableText } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { beginSql, briefTransaction, readCommitted } from "../server/pinned-settings.ts";
+import { beginSql, readCommitted } from "../server/pinned-settings.ts";
 import type { TextRow, Session } from "../server/session.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 
@@ -27,12 +27,9 @@ export interface StoreTables {
    * calls, or with a token. If a plant is missing, its last record is visible, too.
    */
   findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly TextRow[]>;
-  /** The name of the table with the plants. */
-  readonly plants: string;
+  readonly schema: StoreSchema;
   /** The pause after dropping a slice of records during deletions, as a multiple of the slice's duration. */
   readonly dropPause: number;
-  /** Drops a slice of records older than `keptMs`, oldest first, in one transaction. */
-  dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Returns warnings about the durability of deletions, as clauses for an operator, if they are known. */
   findWarnings?(session: Session): Promise<readonly string[]>;
   /**
@@ -46,22 +43,6 @@ export interface StoreTables {
 export interface Deleted {
   readonly ids: ReadonlySet<string>;
   readonly isKept: boolean;
-}
-
-/** A slice of the expired deletion records. `max` is the maximum number of records. */
-export interface Slice {
-  readonly max: number;
-  /** {@link Dropped.reachedTimeUs} of the previous slice. */
-  readonly fromUs?: number | undefined;
-}
-
-/** The result of dropping a slice. */
-export interface Dropped {
-  readonly count: number;
-  /** Whether more expired records may remain. */
-  readonly isMore: boolean;
-  /** The time at which the next slice starts, in µs since 1970. By default, the time of the oldest record. */
-  readonly reachedTimeUs?: number;
 }
 
 /** Returns the ids as `bigint[]`. */
@@ -112,43 +93,4 @@ export async function probeWrite(
     // A trigger or constraint refuses only the probe's record, so the store is healthy.
     if (verdictOn(fault) !== "refused") throw fault;
   }
-}
-
-const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
-
-// $1 is how long records are kept. $2 is where the search starts, in µs, to skip index entries of dropped records.
-const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
-
-// Finds the time at which the next slice starts. Converts only one row's time, outside the subquery.
-const nextSql = ({ deletions }: StoreSchema): string => `
-  SELECT pg_catalog.floor(extract(epoch FROM deleted_at) * 1000000)::bigint FROM (
-    SELECT deleted_at FROM ${deletions} WHERE ${oldSql} ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
-
-const dropUntilSql = ({ deletions }: StoreSchema): string => `
-  DELETE FROM ${deletions} WHERE ${oldSql} AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
-
-// Forces the index on the time. Without statistics, for example after a restore, the planner would read all expired
-// records for each slice. Sets timeouts, because a session behind PgBouncer has no timeouts. The timeouts limit the
-// wait for a table or a row, and release rows if a process hangs before its commit.
-const orderedTransaction = `${briefTransaction}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-  SET LOCAL lock_timeout = '3s'`;
-
-/**
- * Drops a time range of the expired records. Waits for records that another process is dropping. Selecting the records
- * first, and finding each record by its row, would take 1.7 times as long.
- */
-export async function dropOldRows(
-  session: Session,
-  schema: StoreSchema,
-  keptMs: number,
-  { max, fromUs = 0 }: Slice,
-): Promise<Dropped> {
-  const values = [`${keptMs} milliseconds`, fromUs];
-  return await session.transact(orderedTransaction, async () => {
-    const [[next = null] = []] = await session.query(nextSql(schema), [...values, max]);
-    // If `next` is the start time, more records than fit in one slice have this time. They are dropped together.
-    const untilUs = next === null ? null : Number(next) + (next === String(fromUs) ? 1 : 0);
-    const count = await session.change(dropUntilSql(schema), [...values, untilUs]);
-    return untilUs === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: untilUs };
-  });
 }

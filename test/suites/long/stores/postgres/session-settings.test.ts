@@ -6,6 +6,7 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { dropOldRecords } from "../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
@@ -89,7 +90,7 @@ const upkeep: readonly {
   },
   {
     name: "the drop of records",
-    work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
+    work: (session, schema) => dropOldRecords(session, schema, 1, { max: 10 }),
   },
 ];
 

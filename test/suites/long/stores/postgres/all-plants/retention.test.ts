@@ -1,9 +1,13 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { startRetention } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
+import {
+  type Dropped,
+  dropOldRecords,
+  startRetention,
+} from "../../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
-import type { Dropped, StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
+import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
@@ -35,9 +39,8 @@ describe("the retention job in PostgreSQL", () => {
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
     await using session = closing(new Session(readServerUrl(url)));
-    const tables = singleServer(schemaOf(session));
     const drop = (fromUs?: number): Promise<Dropped> =>
-      tables.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
+      dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000, fromUs });
     await expect(drop()).rejects.toMatchObject({ code: "55P03" });
     expect(await countRecords(url)).toBe(1_500);
     const dropping = drop();
@@ -70,9 +73,8 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
     await runSql(url, `CREATE TRIGGER keep BEFORE DELETE ON deletions ${keepSql}`);
     const session = new Session(readServerUrl(url));
-    const tables = await onSingleServer(session);
     let slice: Dropped = { count: 0, isMore: true };
-    const sliceOf = (fromUs?: number) => tables.dropOldRecords(session, 3_600_000, { max: 5, fromUs });
+    const sliceOf = (fromUs?: number) => dropOldRecords(session, schemaOf(session), 3_600_000, { max: 5, fromUs });
     while (slice.isMore) slice = await sliceOf(slice.reachedTimeUs);
     await session.close();
     expect(await countRecords(url)).toBe(70);
@@ -89,7 +91,7 @@ describe("the retention job in PostgreSQL", () => {
     const counts: number[] = [];
     let fromUs: number | undefined;
     for (let isMore = true; isMore;) {
-      const slice = await singleServer(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
+      const slice = await dropOldRecords(session, schemaOf(session), 1, { max: 80, fromUs });
       counts.push(slice.count);
       ({ isMore, reachedTimeUs: fromUs } = slice);
     }
@@ -104,8 +106,7 @@ describe("the retention job in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const tables = singleServer(schemaOf(session));
-        const slice = await tables.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const slice = await dropOldRecords(session, schemaOf(session), 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedTimeUs: fromUs } = slice);
       }
@@ -121,12 +122,12 @@ describe("the retention job in PostgreSQL", () => {
     const url = await createRecords(100);
     await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-    const dropped = singleServer(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    const dropped = dropOldRecords(hanging, schemaOf(hanging), 3_600_000, { max: 1_000 });
     dropped.catch(() => undefined);
     await proxy.hangs;
     const session = new Session(readServerUrl(url));
     const drop = async (): Promise<number> =>
-      (await singleServer(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+      (await dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000 })).count;
     await expect.poll(drop).toBe(40);
     await expect(dropped).rejects.toThrow();
     await Promise.all([session.close(), hanging.close()]);
@@ -231,15 +232,8 @@ describe("the retention job in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     let slices = 0;
     const tablesOn = (own: Session): Promise<StoreTables> => {
-      const tables = singleServer(schemaOf(own));
-      return Promise.resolve({
-        ...tables,
-        dropPause: 1_000_000,
-        dropOldRecords: (...slice) => {
-          slices++;
-          return tables.dropOldRecords(...slice);
-        },
-      });
+      slices++;
+      return Promise.resolve({ ...singleServer(schemaOf(own)), dropPause: 1_000_000 });
     };
     const retention = startRetention(new Session(readServerUrl(url)), {
       keptMs: 3_600_000,
