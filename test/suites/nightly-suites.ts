@@ -47,6 +47,9 @@ export const nightlySuites: readonly Suite[] = [
       "a proxy in front of two replicas on SQLite, PostgreSQL behind PgBouncer, and Citus, which are killed, frozen, reloaded and upgraded",
     occasion: "nightly", whySeparate: "takes minutes", program: "test/suites/soak/run.ts",
     needs: ["pgbouncer", "postgres", "git", "cc", "flex", "postgresql-15", "lz4", "zstd", "gssapi", "openssl headers"] },
+  { kind: "files", name: "recipe",
+    about: "the recipes for a new RPC and a new store in CONTRIBUTING.md, on a copy of the project",
+    occasion: "nightly", whySeparate: "takes a minute" },
   { kind: "files", name: "upgrade", about:
       "two servers under load are upgraded to a release with another schema and go back (docs/how-to/operations.md)",
     occasion: "nightly", whySeparate: "takes three minutes", blocks: true, needs: ["curl"] },

@@ -42,6 +42,27 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
   );
 }
 
+const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
+
+test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" })))(
+  "the runbook section for $name begins with a command",
+  ({ rule, name }) => {
+    const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
+    expect(anchor).toBe(name.toLowerCase());
+    const [, section = ""] = readFileSync(join(folder, "..", page), "utf8").split(`\n## ${name}\n`);
+    const severity = rule.includes("severity: page") ? "Page" : "Warning";
+    // At most two paragraphs before the first command.
+    expect(section).toMatch(new RegExp(`^\n${severity}\\. (?:[^\n]+\n|\n(?!\n|#|\\|)){1,8}\`\`\`sh\n`));
+  },
+);
+
+test("each runbook section has an alert", () => {
+  const sections = ["docs/how-to/runbooks/plantstore.md", "protoport/docs/how-to/runbooks/proxy.md"].flatMap((name) =>
+    Array.from(readFileSync(join(projectFolder, name), "utf8").matchAll(/^## (.*)$/gm), ([, section]) => section),
+  );
+  expect(new Set(sections)).toEqual(new Set(alertRules.map((rule) => /^\w+/.exec(rule)?.[0])));
+});
+
 describe("a deployment example", () => {
   test.each(files)("%s has only known settings", (name) => {
     const text = readFileSync(join(projectFolder, name), "utf8");
@@ -76,6 +97,14 @@ describe("a deployment example", () => {
       expect(pod).toMatch(/seccompProfile: \{ type: RuntimeDefault \}/);
       expect(pod).toMatch(/allowPrivilegeEscalation: false.*capabilities: \{ drop: \[ALL\] \}/);
     }
+  });
+
+  test.each(folders)("is listed in %s/README.md, or its folder is", (deploy) => {
+    const readme = readFileSync(join(projectFolder, deploy, "README.md"), "utf8");
+    const rows = readme.split("\n").filter((line) => line.startsWith("| ["));
+    const listed = rows.flatMap((row) => Array.from(row.matchAll(/\]\(([^)]+)\)/g), ([, path = ""]) => path));
+    const deployed = filesIn(deploy).filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
+    expect(deployed.filter((name) => !listed.some((path) => `${name}/`.startsWith(`${path}/`)))).toEqual([]);
   });
 });
 

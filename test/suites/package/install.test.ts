@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { projectFolder, startProgram } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { documentedSize } from "../../../protoport/test/support/package/documented-size.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import {
   createUserProject,
@@ -148,6 +149,12 @@ test("the documented operator commands install a plant store that serves", async
   await demo.find(/^buf curl /m);
 });
 
+test("each package's tarball has the documented size", () => {
+  for (const [name, tarball] of Object.entries(tarballs)) {
+    expect(Math.abs(statSync(tarball).size / documentedSize(name, packageRows()) - 1), name).toBeLessThan(0.15);
+  }
+});
+
 test("each package has the documented dependencies", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     const manifest = JSON.parse(execFileSync("tar", ["xzOf", tarball, "package/package.json"], { encoding: "utf8" }));
@@ -163,6 +170,16 @@ test("the proxy installed by npm prints its version", () => {
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forProxy);
   expect(project.run("npx", "@protoport/proxy", "--version")).toBe(`${gatewayManifest.version}\n`);
+});
+
+test("the plant store installs as many packages as documented", () => {
+  const project = createProject({});
+  for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+  project.run("bash", "-c", forAll);
+  const installed = installedPackages(project);
+  expect(readPage("docs/how-to/install.md").replaceAll("\n", " ")).toContain(
+    `is ${String(installed.length)} packages and`,
+  );
 });
 
 test("the gateway rejects a service from a second copy of protobuf-es", () => {
@@ -200,6 +217,13 @@ test("the gateway serves with the oldest supported peers", () => {
   expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
   const want = { dependencies: Object.fromEntries(oldestPeers.map(({ name, version }) => [name, { version }])) };
   expect(JSON.parse(project.run("npm", "ls", "--json"))).toMatchObject(want);
+});
+
+test("protoport/docs/how-to/packages.md documents the oldest supported peers", () => {
+  const names = oldestPeers.map(({ name, version }) => `\`${name}\`, from ${version.replace(/\.0$/, "")}`);
+  expect(readPage("protoport/docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
+    `have the peers ${names.join(", and ")}, which npm installs`,
+  );
 });
 
 /** Converts an ESM program to CommonJS. */

@@ -114,6 +114,17 @@ test.each([
   expect(exportsOf(subpath).toSorted()).toEqual(Object.keys(source).toSorted());
 });
 
+test("the gateway's Fetch entry imports no Node modules", () => {
+  const files = new Set([join(user.path, "node_modules/@protoport/gateway/lib/fetch/entry.js")]);
+  for (const file of files) {
+    for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
+      if (name.startsWith(".")) files.add(join(dirname(file), name));
+      else expect(name, file).toMatch(/^@(connectrpc\/connect|bufbuild\/protobuf)/);
+    }
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
 /** Returns the source files whose code is in the published packages, except in programs. */
 function publishedModules(): string[] {
   const libraries = [...protoportPackages.filter((name) => name !== "conformance"), "plantstore"];
@@ -151,9 +162,27 @@ test("the gateway's entry for exchanges imports no RPC code", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
+test("the gateway's main entry imports no optional entry", () => {
+  const files = new Set([join(user.path, "node_modules/@protoport/gateway/lib/index.js")]);
+  for (const file of files) {
+    const text = readFileSync(file, "utf8");
+    // Comments may name modules that are not loaded.
+    expect(text.replaceAll(/\/\*.*?\*\//gs, ""), file).not.toMatch(
+      /(?:checkCommand|McpServer|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
+    );
+    for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
+      files.add(join(dirname(file), name));
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
 test("the manifest lists the man page in an array, as npm requires", () => {
   const manifest = user.run("cat", "node_modules/plantstore/package.json");
   expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
+});
+
+test("npx runs the command by its name", () => {
+  expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test.each(["serve", "check"])("%s prints what to install when OpenTelemetry's configured SDK is missing", (command) => {

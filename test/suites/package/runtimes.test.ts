@@ -3,14 +3,18 @@ import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
+import projectManifest from "../../../package.json" with { type: "json" };
 // oxfmt-ignore
 import { type Address, createCertificate, exchange, readOutcome, rpcRequest, startProgram, wireFormats
 } from "@protoport/testing";
+import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { packedHouses } from "../../support/package/packed-houses.ts";
+import { compilers } from "../../../protoport/test/support/package/compilers.ts";
 
-// The installed gateway on each runtime, for what protoport/docs/reference/versions.md lists.
+// Tests what protoport/docs/reference/versions.md lists with the installed gateway on each runtime.
 
 const certificate = createCertificate("localhost");
 
@@ -76,7 +80,7 @@ async function callByTls({ address, port }: Address): Promise<string> {
 
 const greeting = '{"name":"Hello Ann"}';
 
-/** A feature on the page, with how the gateway serves, and a call's expected outcome. */
+/** What the page lists, with how the gateway serves, and a call's expected outcome. */
 // oxfmt-ignore
 const rows: readonly {
   row: string;
@@ -131,3 +135,37 @@ test.each([
   const file = join("node_modules", node, "bin/node");
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
+
+test("protoport/docs/reference/versions.md lists exactly the tested runtimes and features", () => {
+  const lists = readPage("protoport/docs/reference/versions.md").matchAll(
+    /^- (?:runtimes|features): (.*(?:\n {2}.*)*)/gm,
+  );
+  const listed = Array.from(lists, ([, list = ""]) => list.replaceAll("\n  ", " ").split(", "));
+  expect(listed).toEqual([Object.keys(runtimes), rows.map(({ row }) => row)]);
+});
+
+test("protoport/docs/reference/versions.md lists exactly the tested versions", () => {
+  const { peerDependencies } = gatewayManifest;
+  const { devDependencies } = projectManifest;
+  const versionsOf = (name: string): string[] =>
+    Object.entries(runtimes).flatMap(([runtime, { from }]) =>
+      runtime.startsWith(`${name} `) ? from.slice(from.lastIndexOf("@") + 1) : [],
+    );
+  const peers = ["@bufbuild/protobuf", "@connectrpc/connect"] as const;
+  const want = [
+    ...peers.map((peer) => [`\`${peer}\``, peerDependencies[peer].slice(1), devDependencies[peer]]),
+    ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
+    ["TypeScript", ...ends(compilers)],
+  ];
+  const section =
+    readPage("protoport/docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
+  const shown = section
+    .trim()
+    .split("\n")
+    .map((line) => line.slice(2, -2).split(" | "));
+  expect(shown.slice(2)).toEqual(want);
+});
+
+function ends(versions: readonly string[]): readonly [lowest: string, highest: string] {
+  return [versions[0] ?? "", versions.at(-1) ?? ""];
+}

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { assignedConstantsIn, moduleVariablesIn } from "../../../testing/src/module-state.ts";
-import { privateAccessIn } from "../../../testing/src/source-tree.ts";
+import { moduleNames, privateAccessIn } from "../../../testing/src/source-tree.ts";
 import { allowedEverywhere, allowedImports, entryImporters } from "../../support/allowed-imports.ts";
 import { protoportFolder, protoportPackageNames, protoportTree as tree } from "../../support/source-files.ts";
 

@@ -100,7 +100,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "protoport/docs/reference/streams.md", language: "js",
     run: { by: "protoport/test/suites/browser/rest-streams.test.ts" } },
   { page: "protoport/docs/explanation/performance.md", language: "",
-    run: { not: "measurements, which take minutes on an idle machine" } },
+    run: { by: "protoport/test/suites/check/examples/documented-bench.test.ts" } },
   { language: "ts", run: { by: "protoport/test/suites/clients/documented-programs.test.ts" } },
 ];
 

@@ -3,6 +3,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { createGateway, type RestProfile } from "../../../../gateway/src/index.ts";
 import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@protoport/testing";
 import { readPage } from "../../../support/docs/page-blocks.ts";
+import { type Case, cases } from "../../../../gateway/test/migration/cases.ts";
 
 // The responses that protoport/docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
 // the page's blocks.
@@ -111,4 +112,27 @@ test("a handler reads the header field cookie, not grpcgateway-cookie", async ()
   });
   const response = await gateway.fetch(new Request("http://a/sensors/s/reading", { headers: { cookie: "a=b" } }));
   expect(await response.json()).toMatchObject({ sensor: "a=b, null" });
+});
+
+function count(isOne: (one: Case) => boolean): number {
+  return cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
+}
+
+test("migration.md states the correct counts of grpc-gateway's test requests", () => {
+  const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");
+  const otherwise = cases.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
+  const byOption = count(({ by }) => by !== undefined);
+  expect(section).toContain(`integration tests send ${count(() => true)} requests`);
+  const same = count((one) => one.by === undefined && !otherwise.includes(one));
+  expect(section).toContain(`${same} get the same response without options`);
+  expect(section).toContain(`and ${byOption} more with the profile`);
+  expect([count(({ missing }) => missing !== undefined), section]).toEqual([
+    1,
+    expect.stringContaining("One is not supported"),
+  ]);
+  expect(section).toContain(
+    `${count(({ refused }) => refused !== undefined)} get another response because a standard requires it`,
+  );
+  for (const { refused } of cases)
+    expect(section).toContain(refused?.because.match(/^(?:RFC \d+|\w+\.proto)/)?.[0] ?? "");
 });
