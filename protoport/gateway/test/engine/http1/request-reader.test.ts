@@ -72,6 +72,14 @@ test("a method must start with a capital letter", () => {
   expect(results).toEqual(["refused immediately", [undefined], [undefined], "refused immediately"]);
 });
 
+test("a chunk size has hexadecimal digits of either case", () => {
+  const { reader, events } = recording();
+  reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
+  for (const size of ["A", "a", "0C"]) reader.read(Buffer.from(`${size}\r\n${"x".repeat(parseInt(size, 16))}\r\n`));
+  reader.read(Buffer.from("0\r\n\r\n"));
+  expect(events).toEqual(["x".repeat(10), "x".repeat(10), "x".repeat(12), "end"]);
+});
+
 test("a chunk extension split between reads is counted only once", () => {
   const { reader, events } = recording();
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
