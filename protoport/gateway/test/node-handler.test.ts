@@ -12,8 +12,8 @@ import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
 // oxfmt-ignore
 import { createByteReader, createCertificate, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
-  type HttpVersion, listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, openUpload, overHttp1, readOutcome,
-  rpcRequest, startOnLoopback, throws, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
+  type HttpVersion, listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, openUpload, overHttp1, rpcRequest,
+  startOnLoopback, throws, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ndjson: Field = ["content-type", "application/x-ndjson"];
@@ -231,37 +231,9 @@ describe("the handler in an HTTP/1.1 server", () => {
       await within(passedOn.promise, "next()");
     });
   });
-
-  test("uses an absolute target's authority instead of the Host", async () => {
-    const urls: string[] = [];
-    const handler = createGateway({
-      routes: (router) =>
-        router.service(GreenhouseService, {
-          waterBed: (_, { url }) => {
-            urls.push(url);
-            return {};
-          },
-        }),
-    }).handler;
-    await using server = await serve("1.1", handler);
-    await exchange(server.address, "1.1", { ...water, path: `http://orders.example${water.path}` });
-    expect(urls).toEqual([`http://orders.example${water.path}`]);
-  });
 });
 
 describe.each(versions)("the handler in an HTTP/%s server", (version) => {
-  test("serves all protocols", async () => {
-    await using server = await serve(version, mount());
-    const rest = await exchange(server.address, version, water);
-    expect(JSON.parse(String(rest.body))).toEqual({ bed: "7", note: "n nobody" });
-    for (const name of ["connect-json", "connect-proto", "grpc", "grpc-web", "grpc-web-text"] as const) {
-      const message = Buffer.from(name === "connect-json" ? "{}" : "");
-      const request = rpcRequest(wireFormats[name], message, [], getReadingProcedure);
-      const answer = await exchange(server.address, version, request);
-      expect(readOutcome(wireFormats[name], answer)).toEqual({ code: 0, message: "" });
-    }
-  });
-
   test("sends fields named like object properties in header and trailer", async () => {
     const names = ["constructor", "__proto__"];
     const routes: GatewayOptions["routes"] = (router) =>
@@ -394,22 +366,6 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     const answer = await exchange(server.address, version, water);
     expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
     expect(admitted).toBe(0);
-  });
-
-  test("a handler after a body parser names the body parser in its error, and serves the next request", async () => {
-    const handler = mount();
-    await using server = await serve(
-      version,
-      (request, response) => void read(request).then(() => handler(request, response)),
-    );
-    const answer = await exchange(server.address, version, water);
-    expect(answer.httpStatus).toBe(500);
-    expect(JSON.parse(String(answer.body))).toMatchObject({
-      code: Code.Internal,
-      message: expect.stringContaining("body parser"),
-    });
-    const reading = { httpMethod: "GET", path: "/sensors/s/reading", header: [] };
-    expect((await exchange(server.address, version, reading)).httpStatus).toBe(200);
   });
 
   test.each([
@@ -589,4 +545,27 @@ test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () =
   http1.request(water);
   expect(JSON.parse(String((await http1.readResponse()).body))).toMatchObject({ note: "n nobody" });
   server.close();
+});
+
+test.each([
+  { name: "an RPC", httpMethod: "POST", path: getReadingProcedure, want: true },
+  { name: "an RPC with another method", httpMethod: "DELETE", path: getReadingProcedure, want: true },
+  { name: "a REST route", httpMethod: "GET", path: "/sensors/palm/reading?x=1", want: true },
+  { name: "a path variable that is not UTF-8", httpMethod: "GET", path: "/sensors/%ff/reading", want: false },
+  { name: "a route with an encoded literal", httpMethod: "GET", path: "/%73ensors/palm/reading", want: false },
+  { name: "an unknown path", httpMethod: "GET", path: "/page", want: false },
+  { name: "all resources", httpMethod: "OPTIONS", path: "*", want: false },
+])("matches returns $want for $name, as the handler behaves", async ({ httpMethod, path, want }) => {
+  const gateway = createGateway({ routes: (router) => void router.service(GreenhouseService, {}) });
+  const seen: boolean[] = [];
+  const server = createHttp1((request, response) => {
+    seen.push(gateway.matches(request));
+    gateway.handler(request, response, () => {
+      response.setHeader("x-app", "yes");
+      response.end();
+    });
+  });
+  await using started = await startOnLoopback(server);
+  const { header } = await exchange(started.address, "1.1", { httpMethod, path, header: [], body: Buffer.of() });
+  expect([seen, header.some(([field]) => field.toLowerCase() === "x-app")]).toEqual([[want], !want]);
 });

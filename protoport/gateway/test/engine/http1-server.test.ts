@@ -4,8 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Field, fieldValue, headerOfListBytes, type HttpRequest, openGreenhouse, openHttp1, shared,
-  startGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { type Field, fieldValue, headerOfListBytes, type HttpRequest, nextEvent, openGreenhouse, openHttp1,
+  shared, startGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -88,21 +88,6 @@ describe("a client that waits for 100 Continue", () => {
   });
 });
 
-test("the authority in an absolute-form target takes precedence over Host", async () => {
-  const urls: string[] = [];
-  const waterBed = (_: unknown, { url }: { readonly url: string }): object => {
-    urls.push(url);
-    return {};
-  };
-  await using connection = await openGreenhouse(openHttp1, { waterBed });
-  for (const host of ["http://orders.example", ""]) {
-    connection.request({ ...water([], "{}"), path: host + path });
-    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
-  }
-  const { address, port } = connection.greenhouse.address;
-  expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
-});
-
 test.each([
   { name: "a method of 100,000 characters", sent: "M".repeat(100_000) },
   {
@@ -159,7 +144,6 @@ describe.concurrent("an HTTP/1.1 client", () => {
   test.for([
     { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
     { name: "an incomplete body", sent: `${jsonHead}content-length: 2\r\n\r\n{` },
-    { name: "an incomplete chunk", sent: `${jsonHead}transfer-encoding: chunked\r\n\r\n1\r\n{` },
   ])("gets 408 after $name, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -272,42 +256,15 @@ test("a repeated chunked request is refused if it changes to HTTP/1.0", async ()
   expect(statuses).toEqual([200, 200, 400]);
 });
 
-test("a client that sends only empty lines is refused", async () => {
+test("a call gets a 400 response if its client closes its side within the body", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
-  connection.write("\r\n".repeat(100));
+  connection.write(
+    `POST ${waterBedProcedure} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
+  );
+  connection.socket.end();
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
-  expect(await connection.atEnd()).toBe(true);
-});
-
-describe("a call whose client closes the connection", () => {
-  test("is cancelled, and is reported with status 0", async () => {
-    const started = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<unknown>();
-    await using connection = await openGreenhouse(openHttp1, {
-      waterBed: async (_, { signal }) => {
-        signal.addEventListener("abort", () => ended.resolve(signal.reason));
-        started.resolve();
-        return await new Promise(() => {});
-      },
-    });
-    connection.request(water([], "{}"));
-    await within(started.promise, "the handler");
-    connection.socket.resetAndDestroy();
-    expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await connection.greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-  });
-
-  test("gets a 400 response if its body is incomplete", async () => {
-    await using greenhouse = await startGreenhouse({});
-    using connection = await openHttp1(greenhouse.address);
-    connection.write(
-      `POST ${waterBedProcedure} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
-    );
-    connection.socket.end();
-    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
-  });
+  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
 });
 
 test("admit finds a header field that follows 2,500 others", async () => {
@@ -370,5 +327,88 @@ describe("a request that becomes malformed during admission", () => {
     admitted.resolve();
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.Canceled } });
     expect(ran).toBe(false);
+  });
+});
+
+test("a client that pipelines requests gets earlier responses before 400 for bytes that are not HTTP", async () => {
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => Promise.resolve({ note: "first" }) },
+    { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "second" }) }] },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water([], "{}"));
+  connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\norders\r\n\r\n");
+  expect(String((await connection.readResponse()).body)).toContain("first");
+  expect(String((await connection.readResponse()).body)).toContain("second");
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+  expect(await connection.atEnd()).toBe(true);
+});
+
+/** Refuses the first request when its body has filled the buffer. */
+function refuseWhenPaused(): () => Promise<void> {
+  let calls = 0;
+  return async () => {
+    calls += 1;
+    if (calls > 1) return;
+    await within(nextEvent("pause"), "the server to pause reading");
+    throw new ConnectError("no key", Code.Unauthenticated);
+  };
+}
+
+describe("an unread body", () => {
+  test.each([
+    ["an unknown path", "/nothing", [], 404],
+    ["an unsupported content type", waterBedProcedure, ["content-type: text/plain"], 415],
+  ])("does not delay the response to %s even if it is malformed", async (_name, target, header, httpStatus) => {
+    await using connection = await openGreenhouse(openHttp1, {});
+    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+    connection.write(`${head}no length\r\n`);
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect([fieldValue(response.header, "connection"), await connection.atEnd()]).toEqual(["close", true]);
+  });
+
+  const largest = 256 * 1024;
+
+  test("is dropped and keeps the connection open if it is small", async () => {
+    await using connection = await openGreenhouse(openHttp1, { waterBed: () => ({}) });
+    connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(404);
+    expect(fieldValue(response.header, "connection")).not.toBe("close");
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("is dropped even if reading was paused before the response", async () => {
+    await using connection = await openGreenhouse(openHttp1, { waterBed: () => ({}) }, { admit: refuseWhenPaused() });
+    connection.request({ httpMethod: "POST", path, header: [json], body: Buffer.alloc(largest) });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 401 });
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("over 256 KiB is read completely after a pause before the response", async () => {
+    await using connection = await openGreenhouse(openHttp1, {}, { admit: refuseWhenPaused() });
+    connection.request({ httpMethod: "POST", path, header: [json], body: Buffer.alloc(32 * largest) });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 401 });
+    connection.socket.end();
+    await within(once(connection.socket, "finish"), "the server to read the body");
+    expect(await connection.atEnd()).toBe(true);
+    expect(connection.socket.errored).toBeNull();
+  });
+
+  test.each<{ name: string; bytes: number; header: readonly Field[] }>([
+    { name: "exceeds 256 KiB", bytes: largest + 1, header: [] },
+    { name: "follows Expect: 100-continue", bytes: largest, header: [["expect", "100-continue"]] },
+  ])("that $name is read completely before the connection closes", async ({ bytes, header }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });
+    const response = await connection.readResponse();
+    expect([response.httpStatus, fieldValue(response.header, "connection")]).toEqual([404, "close"]);
+    expect(String(await connection.readToEnd())).toBe("");
+    // Unread bytes would cause a reset, which may overtake the response.
+    expect(connection.socket.errored).toBeNull();
   });
 });

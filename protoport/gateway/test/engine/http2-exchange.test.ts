@@ -1,15 +1,12 @@
-import { once } from "node:events";
-import { constants, createServer } from "node:http2";
+import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { createTestGateway, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType,
-  getReadingProcedure, headerOfListBytes, headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2,
-  readHttp2Response, resetFrame, shared, startGreenhouse, startOnLoopback, startWatched, type TestGreenhouse,
-  waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType, headerOfListBytes,
+  headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2, readHttp2Response, resetFrame, shared,
+  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
@@ -26,24 +23,6 @@ const admitKey: Admit = ({ header }) => {
 };
 
 describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
-  test("a reset by the client prevents the interceptor call if it arrives during admission", async () => {
-    const admitting = Promise.withResolvers<void>();
-    const gate = Promise.withResolvers<void>();
-    const admit = (): Promise<void> => {
-      admitting.resolve();
-      return gate.promise;
-    };
-    await using greenhouse = await startWatched({ admit }, { http2 });
-    using connection = await openFrames(greenhouse.address);
-    sendUnaryCall(connection, 1, waterBedProcedure);
-    await within(admitting.promise, "the admission");
-    connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
-    await connection.settle();
-    gate.resolve();
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(greenhouse.ran).toEqual([]);
-  });
-
   test.each<{ name: string; end: (connection: FrameConnection) => void }>([
     { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
     { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
@@ -169,13 +148,6 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       const end = await connection.readUntil(({ streamId }) => streamId === 1);
       expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
     });
-
-    test("reset a third stream if two streams are allowed", async () => {
-      using connection = await openFrames(greenhouse.address);
-      for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
-      // The stream is reset (RFC 9113 §5.1.2).
-      expect((await connection.readEnd(5)).kind).toBe("reset");
-    });
   });
 
   describe("Expect: 100-continue", () => {
@@ -211,23 +183,6 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
       const response = await connection.readUntil(({ type }) => type === frameType.headers);
       expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
-    });
-
-    test("gets one 100 response if the handler is mounted in node:http2", async () => {
-      const gateway = createTestGateway({
-        routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
-      });
-      await using server = await startOnLoopback(createServer(gateway.handler));
-      using connection = await openFrames(server.address);
-      const body = dataFrame(1, Buffer.from("{}"), frameFlag.endStream);
-      connection.send(headersFrame(1, waterHeader(expecting)), body);
-      const hpack = new HpackDecoder(10_000);
-      const statuses = [];
-      for (let at = 0; at < 2; at += 1) {
-        const response = await connection.readUntil(({ type }) => type === frameType.headers);
-        statuses.push(response && statusOf(hpack, response));
-      }
-      expect(statuses).toEqual(["100", "200"]);
     });
 
     test.each([0, 8])("is ignored after a reset (code %i)", async (errorCode) => {
@@ -274,24 +229,5 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     }
     expect(connections[2]).toBe(connections[0]);
     expect(connections[1]).not.toBe(connections[0]);
-  });
-
-  test("is refused by admit before the body arrives", async () => {
-    await using greenhouse = await startGreenhouse(
-      {},
-      {
-        admit: () => {
-          throw new ConnectError("not you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
-        },
-      },
-      { http2 },
-    );
-    using connection = await openHttp2(greenhouse.address);
-    const stream = connection.open({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() });
-    const [header]: { ":status"?: number; "www-authenticate"?: string }[] = await within(
-      once(stream, "response"),
-      "a response",
-    );
-    expect(header).toMatchObject({ ":status": 401, "www-authenticate": "Bearer" });
   });
 });

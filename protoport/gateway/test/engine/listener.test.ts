@@ -45,16 +45,6 @@ test("a connection over TLS accepts a request split across TLS records during th
   await gateway.close();
 });
 
-test("an HTTP/2 connection is closed when the client has closed its side", async () => {
-  const gateway = createTestGateway({ routes: () => {} });
-  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  using connection = await openFrames(address);
-  await connection.readFrame();
-  connection.socket.end();
-  expect(await connection.readUntil(() => false)).toBeUndefined();
-  await gateway.close();
-});
-
 describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs) => {
   const certificate = createCertificate("localhost");
   test.each([

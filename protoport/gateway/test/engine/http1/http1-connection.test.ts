@@ -269,24 +269,6 @@ test("a half-closed client's pipelined request is served after a large response"
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a pipelined request's truncated body is refused after the previous response", async () => {
-  const requested = Promise.withResolvers<Http1Connection>();
-  const targets: string[] = [];
-  let errors = 0;
-  using ends = await openEnds(Buffer.of(), 1000, (connection, { target }) => {
-    targets.push(target);
-    connection.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
-    requested.resolve(connection);
-  });
-  const ended = once(ends.socket, "end");
-  const [first, second] = ["GET /a HTTP/1.1\r\nhost: x\r\n", "PUT /b HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n"];
-  ends.client.end(`${first}\r\n${second}\r\nord`);
-  const connection = await within(requested.promise, "the request");
-  await within(ended, "the close of the client's side");
-  connection.respond(200, [], Buffer.of());
-  await expect.poll(() => ({ targets, errors })).toEqual({ targets: ["/a", "/b"], errors: 1 });
-});
-
 test("a connection is busy until its client has read the response", async () => {
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000);
   const { client, connection } = ends;

@@ -52,6 +52,7 @@ describe("an HTTP/1.1 connection", () => {
       ["is kept while the client reads a response", { congested: true, stalledMs: idleTimeoutMs - 1 },
         ["nothing", 3_600_000]],
       ["is kept while a slow handler runs", {}, ["nothing", 3_600_000]],
+      ["is kept while a slow handler runs even if it is retired", { retired: true }, ["nothing", 3_600_000]],
       ["probes a half-closed client while a handler runs", { clientClosed: true, canProbe: true },
         ["probe", timeoutCheckIntervalMs]],
       ["refuses a half-closed HTTP/1.0 client after the linger time", { clientClosed: true },

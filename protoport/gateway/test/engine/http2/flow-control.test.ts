@@ -190,18 +190,12 @@ test("flow control completes every stream in any order of window updates", async
 test.each(
   // oxfmt-ignore
   [
-      ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
       ["is refused for its Content-Length",
         (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]),
           ...bodyFrames(id, pieceBytes)]],
       ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
       ["is refused for a WINDOW_UPDATE of 0",
         (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)]],
-      ["contains only padding",
-        (id: number) => [begun(id, hold),
-          ...Array.from({ length: (4 * pieceBytes) / 250 },
-            () => frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.from([249]), Buffer.alloc(249)]))),
-          resetFrame(id, 8)]],
       ["gets no response to a complete body",
         (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
     ],

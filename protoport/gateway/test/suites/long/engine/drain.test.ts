@@ -70,27 +70,6 @@ describe("drain()", () => {
     expect(reasons).toMatchObject([{ code: Code.Canceled }]);
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }]);
   });
-});
-
-// Each test only waits, for a second, so they run concurrently.
-describe.concurrent("a drain with a long timeout", () => {
-  test("waits for a call that takes longer than the idle timeout", async () => {
-    const started = Promise.withResolvers<void>();
-    await using greenhouse = await startGreenhouse({
-      waterBed: async () => {
-        started.resolve();
-        await new Promise((resolve) => setTimeout(resolve, 1300));
-        return { note: "done" };
-      },
-    });
-    using connection = await openHttp1(greenhouse.address);
-    connection.request(wholeWater);
-    await within(started.promise, "the call");
-    const drained = greenhouse.gateway.drain(600_000);
-    expect(String((await connection.readResponse()).body)).toContain("done");
-    await within(drained, "the end of the drain");
-  });
-
   test("closes an idle connection", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);

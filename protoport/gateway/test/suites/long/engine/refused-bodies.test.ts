@@ -5,8 +5,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../src/index.ts";
 // oxfmt-ignore
-import { type Address, dataFrame, type Field, frameFlag, frameType, headersFrame, http2Servers, type HttpRequest,
-  openFrames, openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
+import { type Address, dataFrame, type Field, frameType, headersFrame, http2Servers, type HttpRequest, openFrames,
+  openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
 } from "../../../../../testing/src/index.ts";
 import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
@@ -163,20 +163,6 @@ async function heldAfter(opened: Promise<Transport>, ask: (transport: Transport)
 const refuse: Admit = () => {
   throw new ConnectError("not you ".repeat(100), Code.PermissionDenied);
 };
-
-// Each test only waits, for a second, so they run concurrently.
-test.concurrent.for(http2Servers)(
-  "an HTTP/2 stream (%s) is reset with NO_ERROR after an early response",
-  async (http2) => {
-    await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
-    using connection = await openFrames(greenhouse.address);
-    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
-    const end = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
-  },
-);
 
 test.each(http2Servers)("a long body over HTTP/2 (%s) does not truncate a blocked response", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
