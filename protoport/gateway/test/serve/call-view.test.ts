@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { callings, errorOf, greenhouseClient, starterFor, waysFor } from "../../../testing/src/index.ts";
+import { callings, errorOf, starterFor, waysFor } from "../../../testing/src/index.ts";
 
 const noteKey = createContextKey("none");
 
@@ -99,16 +99,6 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { interceptors: [interceptor] },
       );
       expect((await greenhouse.client.waterBed({}, { headers: { "x-sent": "sent" } })).note).toBe(want);
-    });
-
-    test("can pass its remaining time on to another call", async () => {
-      await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
-      const client = greenhouseClient(calling, behind.address);
-      await using greenhouse = await start({
-        waterBed: (_, { timeoutMs }) => client.waterBed({}, { timeoutMs: Number(timeoutMs()) }),
-      });
-      const { note } = await greenhouse.client.waterBed({}, { timeoutMs: 20_000 });
-      expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
     test("gets a changed message from an interceptor", async () => {

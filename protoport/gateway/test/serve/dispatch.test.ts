@@ -1,91 +1,22 @@
 import { inspect } from "node:util";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
-  greenhouseClient, type Http2Server, http2Servers, type HttpRequest, type HttpVersion, readOutcome, rpcRequest,
-  shared, startGreenhouse, type TestGreenhouse, throws, waterBedProcedure, wireFormats, wires } from
-  "../../../testing/src/index.ts";
+  greenhouseClient, type Http2Server, type HttpRequest, type HttpVersion, rpcRequest, shared, startGreenhouse,
+  type TestGreenhouse, throws, waterBedProcedure, wireFormats, wires } from "../../../testing/src/index.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
 /** The HTTP versions that each kind of server supports. */
 const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { listening: ["1.1", "2"], mounted: ["2"] };
-const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
-const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
 
 function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
   return rpcRequest(wireFormats[format], body, [], procedure);
 }
 
 const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [] });
-
-// If a fault of the program prevents any response, only the affected request ends without a response.
-describe.each(http2Servers)("a failed response on %s", (http2) => {
-  const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
-  const refuse = throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable));
-  const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
-  test.each<
-    [name: string, request: HttpRequest, options?: Partial<GatewayOptions> | undefined, waterBed?: () => never]
-  >([
-    ["a refusal by admit", connectCall, { admit: refuse }],
-    ["an asynchronous refusal by admit", connectCall, { admit: async () => refuse() }],
-    ["an error thrown by a handler", connectCall, undefined, refuse],
-    [
-      "an error that cannot be compressed",
-      { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
-      { acceptCompression: [brokenGzip] },
-      throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied)),
-    ],
-  ])("for %s ends only its own request", async (_name, request, options = {}, waterBed) => {
-    await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
-    for (const version of versionsBy[http2]) {
-      const before = greenhouse.completedRequests.length;
-      const end = version === "1.1" ? "the peer closed" : "with error code 2";
-      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
-      expect(await greenhouse.completed(before + 1)).toMatchObject({ httpStatus: 0 });
-    }
-  });
-});
-
-function fault(): never {
-  throw new TypeError("secret");
-}
-
-const later = (handle: Endpoint["handle"]): Endpoint => ({ path: "/page", open: true, handle });
-
-describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
-  test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([
-    {
-      name: "is awaited, and gets the request header",
-      handle: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
-      want: { httpStatus: 200, text: "for ada" },
-    },
-    {
-      name: "may reject with a ConnectError",
-      handle: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
-      want: { httpStatus: 503, text: '{"code":14,"status":"UNAVAILABLE","message":"not now","details":[]}' },
-    },
-    ...[fault, async () => fault()].map((handle) => ({
-      name: "hides the cause of an unexpected error",
-      handle,
-      want: { httpStatus: 500, text: '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}' },
-    })),
-  ])("$name", async ({ handle, want }) => {
-    const options = { endpoints: [later(handle)], onFault: () => {} };
-    await using greenhouse = await startGreenhouse({}, options, { http2 });
-    for (const version of versionsBy[http2]) {
-      const request: HttpRequest = { ...get("/page"), header: [["x-name", "ada"]] };
-      const { httpStatus, body } = await exchange(greenhouse.address, version, request);
-      expect({ httpStatus, text: String(body) }).toEqual(want);
-    }
-    const completed = await greenhouse.completed(versionsBy[http2].length);
-    expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
-  });
-});
 
 describe("a completed request", () => {
   const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
@@ -205,12 +136,6 @@ describe("CORS", () => {
     }
     expect(admitCalls).toBe(0);
   });
-});
-
-test("a gRPC call to an unknown RPC gets a gRPC error", async () => {
-  await using greenhouse = await startGreenhouse({});
-  const response = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
-  expect(readOutcome(wireFormats.grpc, response).code).toBe(Code.Unimplemented);
 });
 
 describe("an error received from another server", () => {

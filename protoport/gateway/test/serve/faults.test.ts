@@ -5,9 +5,9 @@ import { describe, expect, test, vi } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { dataFrame, encodeEmpty, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
-  type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest, startGreenhouse, throws,
-  waterBedProcedure, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
+import { dataFrame, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, headersFrame,
+  http2Servers, type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest,
+  startGreenhouse, throws, waterBedProcedure, wireFormats } from "../../../testing/src/index.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
@@ -58,9 +58,6 @@ const service = () => ({ lenient: true });
 describe("a callback that fails", () => {
   test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
     ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
-    ["onResponse rejects", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
-    ["onRequest throws", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
-    ["onRequest rejects", { rest: { service }, onRequest: rejects(failure) }, "onRequest failed"],
     ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
     ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
   ])("is reported once and changes no response (%s)", async (_, options, what) => {
@@ -263,21 +260,42 @@ describe("the fault for an unwritable response", () => {
     }
     expect(faults).toMatchObject([{ what }, { what }]);
   });
-
   const unary = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+  const compressed: HttpRequest = { ...unary, header: [...unary.header, ["accept-encoding", "gzip"]] };
   const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
-  test.each([
+  const refuseAtLength = throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied));
+  const brokenGzip: Compression = {
+    name: "gzip",
+    compress: () => Promise.reject(failure),
+    decompress: throws(failure),
+  };
+  const rows: [name: string, handlers: object, options: Partial<GatewayOptions>, request: HttpRequest][] = [
     ["an error", { waterBed: refuse }, {}, unary],
+    [
+      "an error that cannot be compressed",
+      { waterBed: refuseAtLength },
+      { acceptCompression: [brokenGzip] },
+      compressed,
+    ],
     ["a stream's error", { watchReadings: refuse }, {}, watch],
     ["a refusal by admit", {}, { admit: refuse }, unary],
+    ["an asynchronous refusal by admit", {}, { admit: async () => refuse() }, unary],
     ["a refusal of an unknown path", {}, { admit: refuse }, { ...unary, path: "/nowhere" }],
-  ])("is reported for %s, and the exchange is reset", async (_name, handlers, options, request) => {
-    const faults: Fault[] = [];
-    await using greenhouse = await startGreenhouse(handlers, { ...options, ...collecting(faults) });
-    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    expect(faults).toMatchObject([{ what }, { what }]);
-    expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
-  });
+  ];
+  test.each(rows.flatMap((row) => http2Servers.map((http2) => [...row, http2] as const)))(
+    "is reported for %s, and the exchange is reset",
+    async (_name, handlers, options, request, http2) => {
+      const faults: Fault[] = [];
+      await using greenhouse = await startGreenhouse(handlers, { ...options, ...collecting(faults) }, { http2 });
+      const versions = http2 === "mounted" ? (["2"] as const) : both;
+      for (const version of versions) {
+        const end = version === "1.1" ? "the peer closed" : "with error code 2";
+        await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
+      }
+      expect(faults).toMatchObject(versions.map(() => ({ what })));
+      expect(greenhouse.completedRequests).toMatchObject(versions.map(() => ({ httpStatus: 0 })));
+    },
+  );
 });
 
 describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (code) => {
@@ -285,20 +303,6 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (co
     throw Reflect.construct(ConnectError, ["from elsewhere", code]);
   };
   const unknown = { code: Code.Unknown, message: "from elsewhere" };
-
-  test.each(Object.values(wireFormats))("is sent as UNKNOWN in a $name call", async (format: WireFormat) => {
-    for (const options of [{}, { admit: fail }]) {
-      await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
-      const message = encodeEmpty(format);
-      const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
-      const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
-      const response = await exchange(greenhouse.address, "2", sent);
-      if (format.protocol === "rest") {
-        expect(response.httpStatus).toBe(500);
-        expect(JSON.parse(String(response.body))).toMatchObject(unknown);
-      } else expect(readOutcome(format, response)).toMatchObject(unknown);
-    }
-  });
 
   test.each([wireFormats.grpc, wireFormats["grpc-web"]])("is sent as UNKNOWN in a $name stream", async (format) => {
     const fails = [

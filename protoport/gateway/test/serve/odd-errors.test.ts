@@ -27,6 +27,9 @@ const oddErrors: readonly OddError[] = [
   { name: "a ConnectError whose code is a name",
     create: () => Reflect.construct(ConnectError, ["not you", "Unauthenticated"]),
     want: { code: Code.Unknown, message: "not you" } },
+  ...[0, 99, "5"].map((code) => ({ name: `a ConnectError whose code is ${JSON.stringify(code)}`,
+    create: () => Reflect.construct(ConnectError, ["not you", code]),
+    want: { code: Code.Unknown, message: "not you" } })),
   { name: "a ConnectError whose message cannot be read",
     create: () => Object.defineProperty(new ConnectError("not you"), "rawMessage", { get: throwSecret }),
     want: { code: Code.Internal, message: "internal error" }, isFault: true },
@@ -52,6 +55,8 @@ const oddErrors: readonly OddError[] = [
   { name: "an Error whose class cannot be read",
     create: () => new Proxy(new Error("secret"), { getPrototypeOf: throwSecret }),
     want: { code: Code.Internal, message: "internal error" }, isFault: true },
+  ...["secret", null, undefined].map((value) => ({ name: `the value ${JSON.stringify(value)}`, create: () => value,
+    want: { code: Code.Internal, message: "internal error" }, isFault: true as const })),
   { name: "a value that is not an error", create: () => new TypeError("secret"),
     want: { code: Code.Internal, message: "internal error" }, isFault: true },
 ];

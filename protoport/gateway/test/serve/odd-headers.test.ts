@@ -23,7 +23,14 @@ const transportFields: readonly Field[] = [
   ["connection", "x-odd"],
   ["Date", "Thu, 01 Jan 1970 00:00:00 GMT"],
   ["transfer-encoding", "x-odd"],
+  ["keep-alive", "timeout=5"],
+  ["upgrade", "h2c"],
+  ["te", "gzip"],
+  ["trailer", "x"],
 ];
+
+/** A field that `Headers` allows, and HTTP does not. */
+const controlField: Field = ["x-control", "a\u0001b"];
 
 /** Fields that the gateway sets itself and hooks cannot add. */
 const ownFields: readonly Field[] = [
@@ -39,7 +46,8 @@ const interceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const requested = request.header.get("x-odd");
   const place = request.header.get("x-place") ?? "header";
-  if (requested === "set") for (const [name, value] of transportFields) response.header.set(name, value);
+  if (requested === "set")
+    for (const [name, value] of [...transportFields, controlField]) response.header.set(name, value);
   const replaced = requested === "its own" ? request : odd[Number(requested)];
   return replaced === undefined ? response : { ...response, [place]: replaced.header };
 };

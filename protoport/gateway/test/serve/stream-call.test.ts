@@ -181,26 +181,6 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
     expect([await readAll(stream), received]).toEqual([{ sensors: ["marked"], error: undefined }, ["yes"]]);
   });
 
-  test("is refused by admit before a message is read", async () => {
-    let ran = false;
-    await using greenhouse = await start(
-      {
-        recordReadings: async () => {
-          ran = true;
-          return { count: 1 };
-        },
-      },
-      {
-        admit: throws(new ConnectError("not you", Code.PermissionDenied, { "x-why": "because" })),
-      },
-    );
-    const { error } = await readAll(greenhouse.client.watchReadings({}));
-    expect(error).toMatchObject({ code: Code.PermissionDenied, rawMessage: "not you" });
-    expect(error?.metadata.get("x-why")).toBe("because");
-    await expect(greenhouse.client.recordReadings(sending("1"))).rejects.toMatchObject({ code: Code.PermissionDenied });
-    expect(ran).toBe(false);
-  });
-
   test("gives its handler the client's remaining time", async () => {
     await using greenhouse = await start({
       async *watchReadings(_, { timeoutMs }) {

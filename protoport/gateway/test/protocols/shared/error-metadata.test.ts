@@ -29,6 +29,7 @@ const framing: Readonly<Record<string, string>> = {
   "grpc-accept-encoding": "gzip",
   "connect-content-encoding": "gzip",
   "connect-protocol-version": "2",
+  "x-control": "a\u0001b",
 };
 
 // Before Connect 2.2, errors have no isWireError, so an error with a content type is treated as received, and none of
@@ -44,7 +45,7 @@ const framingNames = Object.keys(framing).filter(
 // oxfmt-ignore
 const ofConnection = [
   "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer",
-  "http2-settings", "date",
+  "http2-settings", "date", "x-control",
 ];
 
 /** Where the error is thrown. */
