@@ -2,7 +2,6 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 // protoport/docs/reference/rest-options.md documents this behaviour as independent of REST options.
 
@@ -27,16 +26,4 @@ test.each<[name: string, path: string, sent?: RequestInit]>([
   const url = `http://orders.example${path}`;
   await gateway.fetch(new Request(url, { ...sent, method: requestMethod }));
   expect(requests).toEqual([{ requestMethod, url }]);
-});
-
-const emitImplicit = { alwaysEmitImplicit: true };
-
-test.each([
-  { jsonOptions: {}, written: [] },
-  { jsonOptions: emitImplicit, written: ['"fInt64":"0"'] },
-  { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
-])("the JSON options $jsonOptions write $written for an empty message", async ({ jsonOptions, written }) => {
-  await using gateway = await startKitchenSink({ jsonOptions });
-  const response = await gateway.fetch(new Request("http://orders.example/v1/query"));
-  expect((await response.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);
 });

@@ -9,7 +9,6 @@ import { FileService, type UploadRequest } from "../../../testing/src/gen/files/
 import type { HttpBody } from "../../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startFiles, type TestFiles } from "../../../testing/src/gateway/files.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
@@ -433,37 +432,6 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
     else await expect(cut).rejects.toThrow();
     expect((await ask(files, ["GET", "/downloads/at-once"])).httpStatus).toBe(404);
   });
-});
-
-test("a connection is reused after a streamed body with a Content-Length", async () => {
-  await using files = await startFiles("listening", {
-    async *download(_, { responseHeader }) {
-      responseHeader.set("content-length", String(2 * bytes.byteLength));
-      yield { data: bytes };
-      await new Promise((resolve) => setTimeout(resolve));
-      yield { data: bytes };
-    },
-  });
-  using connection = await openHttp1(files.address);
-  for (const _ of [1, 2]) {
-    connection.write("GET /downloads/a HTTP/1.1\r\nhost: x\r\n\r\n");
-    expect((await connection.readResponse()).body).toEqual(Buffer.concat([bytes, bytes]));
-  }
-});
-
-test("a body shorter than its Content-Length does not reach the handler", async () => {
-  let called = false;
-  await using files = await startFiles("listening", {
-    echo: (message) => {
-      called = true;
-      return message;
-    },
-  });
-  using connection = await openHttp1(files.address);
-  connection.write("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\nContent-Length: 10\r\n\r\nabc");
-  connection.socket.end();
-  await connection.readToEnd();
-  expect(called).toBe(false);
 });
 
 test("the OpenAPI document allows any content type for google.api.HttpBody", () => {

@@ -15,7 +15,7 @@ function body(rule: string, text: string): Case {
   return { rule, request: "POST /v1/shelves:get", body: text, want: { httpStatus: 200, json: message } };
 }
 
-// The handler echoes the mask, which cannot be written. Field-masks.test.ts tests what the handler gets.
+// The handler echoes the mask, which cannot be written. field-mask.test.ts tests what it contains.
 function withoutJson(rule: string, text: string): Case {
   return {
     rule: `field_mask.proto, JSON Encoding: ${rule}`,

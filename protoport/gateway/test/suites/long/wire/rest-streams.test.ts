@@ -358,28 +358,6 @@ describe("a server stream on REST", () => {
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
   });
 
-  test("sends messages immediately, and aborts its handler when the client disconnects", async () => {
-    const gone = Promise.withResolvers<unknown>();
-    await using greenhouse = await startGreenhouse(
-      {
-        async *watchReadings(_, { signal }) {
-          yield { sensor: "first" };
-          gone.resolve(await reasonOf(signal));
-        },
-      },
-      { rest: { rules } },
-    );
-    const url = `http://${greenhouse.address.address}:${String(greenhouse.address.port)}/sensors/a/readings`;
-    const controller = new AbortController();
-    const response = await fetch(url, { signal: controller.signal });
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    expect((await within(reader?.read() ?? Promise.reject(new Error("no body")), "the first message")).value).toBe(
-      '{"sensor":"first"}\n',
-    );
-    controller.abort();
-    expect(await within(gone.promise, "the abort of the handler")).toMatchObject({ code: Code.Canceled });
-  });
-
   test("leaves no timer running after its end", async () => {
     const inTurns = async function* (request: { sensor: string; count: number }) {
       yield { sensor: "first" };
