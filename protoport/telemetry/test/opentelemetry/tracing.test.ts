@@ -1,94 +1,13 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import { createContextValues, type Interceptor } from "@connectrpc/connect";
+import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createTracing, traceIdsOf } from "../../src/opentelemetry/index.ts";
-import {
-  callings,
-  greenhouseClient,
-  startGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
-
-describe.each(callings)("the active span over $name", (calling) => {
-  test("is the request's span in interceptors and handlers, even after an await", async () => {
-    using sdk = registerSdk();
-    const tracing = createTracing();
-    const activeSpans: string[] = [];
-    const record = (): void => {
-      const active = trace.getActiveSpan()?.spanContext();
-      const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
-      activeSpans.push(`${active?.traceId} ${active?.spanId} ${shelf}`);
-    };
-    const recording: Interceptor = (next) => async (request) => {
-      record();
-      await nextTurn();
-      const response = await next(request);
-      record();
-      return response;
-    };
-    const applicationTracer = trace.getTracer("application");
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: async () => {
-          record();
-          await nextTurn();
-          record();
-          applicationTracer.startSpan("of the handler").end();
-          return {};
-        },
-        async *watchReadings() {
-          record();
-          yield {};
-          await nextTurn();
-          record();
-          applicationTracer.startSpan("of the handler").end();
-          yield {};
-        },
-      },
-      {
-        onRequest: tracing.onRequest,
-        interceptors: [tracing.interceptor, recording],
-        onResponse: (request) => {
-          tracing.onResponse(request);
-          done.shift()?.();
-        },
-      },
-      calling.listen,
-    );
-    const done: (() => void)[] = [];
-    const nextResponse = (): Promise<void> => new Promise((resolve) => done.push(resolve));
-    const client = greenhouseClient(calling, greenhouse.address);
-    // oxfmt-ignore
-    const calls: { name: string; call: () => Promise<unknown> }[] = [
-      { name: "WaterBed", call: () => client.waterBed({}, { headers }) },
-      { name: "WatchReadings", call: async () => {
-          for await (const _ of client.watchReadings({}, { headers })) continue;
-        } },
-    ];
-    for (const { name, call } of calls) {
-      const responded = nextResponse();
-      activeSpans.length = 0;
-      await call();
-      await responded;
-      const [inner, outer] = sdk.spans.slice(-2);
-      expect(activeSpans.length).toBeGreaterThan(3);
-      expect(new Set(activeSpans)).toEqual(new Set([`${traceId} ${outer?.spanContext().spanId} 3`]));
-      expect(outer).toMatchObject({
-        name: `greenhouse.v1.GreenhouseService/${name}`,
-        kind: SpanKind.SERVER,
-        parentSpanContext: { traceId, spanId: "b7ad6b7169203331" },
-      });
-      expect(inner).toMatchObject({ name: "of the handler", parentSpanContext: outer?.spanContext() });
-    }
-    expect(trace.getActiveSpan()).toBe(undefined);
-  });
-});
 
 type Values = ReturnType<typeof createContextValues>;
 
