@@ -1,6 +1,11 @@
 import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPlantClient, type DeleteOutcome, PlantClientError } from "../../../src/client/index.ts";
+import {
+  createPlantClient,
+  type DeleteOutcome,
+  type PlantClient,
+  PlantClientError,
+} from "../../../src/client/index.ts";
 import {
   migratePlants,
   openPlantDatabase,
@@ -9,7 +14,6 @@ import {
   type PlantLocation,
 } from "../../../src/stores/index.ts";
 import { startLossyProxy } from "../../../protoport/testing/src/http/lossy-proxy.ts";
-import { deleteWithRetries } from "../../support/clients/delete-with-retries.ts";
 import { collect, createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
@@ -136,3 +140,15 @@ test(
     expect(outcomes.get("UNAVAILABLE")).toBeGreaterThan(unkeyedCalls / 20);
   },
 );
+
+/** Deletes a plant, and retries the call with its idempotency key until it gets a response. */
+async function deleteWithRetries(plants: PlantClient, id: bigint): Promise<DeleteOutcome> {
+  for (;;) {
+    try {
+      return await plants.delete(id, { idempotencyKey: `key-${String(id)}` });
+    } catch (error) {
+      if (!(error instanceof PlantClientError) || !["UNAVAILABLE", "RESOURCE_EXHAUSTED"].includes(error.code))
+        throw error;
+    }
+  }
+}
