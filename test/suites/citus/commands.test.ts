@@ -1,7 +1,5 @@
-import { Code, createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { baseUrlOf, runCommand, serve, serveToken } from "../../support/process/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
@@ -12,10 +10,11 @@ let environment: { readonly DATABASE_URL: string };
 beforeAll(async () => {
   cluster = await startCitus();
   environment = { DATABASE_URL: await cluster.createSchema() };
+  await runCommand(["migrate"], environment);
+  const { out } = await runCommand(["import"], environment, Array.from({ length: 40 }, (_, i) => i + 1).join("\n"));
+  expect(out).toEqual(["40 added, 0 already present, 0 skipped (deleted before)"]);
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
-
-const ids = Array.from({ length: 40 }, (_, i) => i + 1);
 
 async function statusOf(baseUrl: string, path: string): Promise<unknown> {
   const response = await fetch(`${baseUrl}${path}`);
@@ -32,7 +31,6 @@ async function deletePlant(baseUrl: string, id: number, key?: string): Promise<r
 }
 
 const deleted = [204, undefined] as const;
-const notFound = [400, Code.NotFound] as const;
 const unavailable = [400, Code.Unavailable] as const;
 
 /** Returns plants on the first and on the second worker. */
@@ -45,65 +43,6 @@ async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
   const idsOf = (port: number): unknown => rows.find(({ nodeport }) => nodeport === port)?.["ids"];
   return cluster.workers.map(({ port }) => [idsOf(port)].flat().map(Number));
 }
-
-describe("the commands on Citus, in sequence", () => {
-  test("check reports a missing store", async () => {
-    const { exitCode, err } = await runCommand(["check"], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining('run "plantstore migrate"')] });
-  });
-
-  test("migrate creates the store, and is idempotent", async () => {
-    const { exitCode, err } = await runCommand(["migrate"], environment);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 0,
-      err: [expect.stringMatching(/^migrated the schema from version 0 to version 1 in /)],
-    });
-    expect(await runCommand(["migrate"], environment)).toMatchObject({
-      exitCode: 0,
-      err: ["nothing to migrate: this release supports version 1 of the schema"],
-    });
-  });
-
-  test("import adds plants, and counts existing ones", async () => {
-    const { out } = await runCommand(["import"], environment, ids.join("\n"));
-    expect(out).toEqual(["40 added, 0 already present, 0 skipped (deleted before)"]);
-    const again = await runCommand(["import"], environment, "1\n41\n");
-    expect(again).toMatchObject({ exitCode: 0, out: ["1 added, 1 already present, 0 skipped (deleted before)"] });
-  });
-
-  test("check passes", async () => {
-    const { exitCode, err } = await runCommand(["check"], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 0, err: [expect.stringContaining("the configuration is valid")] });
-  });
-
-  test("serve deletes over REST and gRPC", async () => {
-    using folder = createTempFolder();
-    await using server = serve(folder, environment);
-    const baseUrl = await baseUrlOf(server);
-    expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
-    expect([await deletePlant(baseUrl, 41), await deletePlant(baseUrl, 41)]).toEqual([deleted, notFound]);
-    const client = createClient(PlantService, createGrpcTransport({ baseUrl }));
-    const headers = { authorization: `Bearer ${serveToken}` };
-    await client.deletePlant({ id: 1n }, { headers });
-    await expect(client.deletePlant({ id: 1n }, { headers })).rejects.toMatchObject({ code: Code.NotFound });
-    server.process.kill("SIGTERM");
-    expect(await server.end()).toBe(0);
-  });
-
-  test("import skips deleted plants, and export prints the others in order", async () => {
-    const { out } = await runCommand(["import"], environment, "1\n2\n");
-    expect(out).toEqual(["0 added, 1 already present, 1 skipped (deleted before)"]);
-    const exported = await runCommand(["export"], environment);
-    expect(exported).toEqual({ exitCode: 0, out: ids.slice(1).map(String), err: [] });
-  });
-
-  test("deletions prints who deleted what", async () => {
-    const { exitCode, out } = await runCommand(["deletions"], environment);
-    expect(exitCode).toBe(0);
-    expect(out.map((line) => JSON.parse(line).plantId)).toEqual(["41", "1"]);
-    expect((await runCommand(["deletions", "--plant", "1"], environment)).out).toHaveLength(1);
-  });
-});
 
 test("a server is not ready while its coordinator is unavailable", async () => {
   using folder = createTempFolder();

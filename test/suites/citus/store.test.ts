@@ -340,18 +340,6 @@ describe("on Citus", () => {
   });
 
   describe("a deletion", () => {
-    test("is refused when a trigger drops its record", async () => {
-      const url = await createStore(ids);
-      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      await using store = closing(await openPostgresStore({ url }));
-      const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
-      const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
-      const deleted = { status: "fulfilled", value: true };
-      expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
-      expect(await readPlants(url)).toEqual([7n]);
-      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
-    });
-
     test("is refused for a restored plant when a trigger drops its second record", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
