@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { exitCode as exitCodes } from "../../src/command/command.ts";
 import { settingGroups } from "../../src/server/index.ts";
-import { createMissingStore } from "../support/plants/sqlite-file.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
@@ -85,18 +84,6 @@ test("serve reports all configuration problems and exits with 78", async () => {
 });
 
 const silent = { PLANTSTORE_TOKENS: "sixteen-characters", LOG_LEVEL: "silent" };
-
-test.each(["192.0.2.1", "plants.invalid"])(
-  "serve fails when HOST is %s, which is not an address of this machine",
-  async (host) => {
-    using folder = createTempFolder();
-    createMissingStore(folder.file("plants.db"));
-    const url = `sqlite:${folder.file("plants.db")}`;
-    const { exitCode, err } = await run(["serve", "--port", "0", "--host", host, "--database-url", url], silent);
-    const message = `plantstore: cannot listen on HOST: it must be an address of this machine, got "${host}"`;
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [message] });
-  },
-);
 
 describe("serve", () => {
   const cannotListen = "plantstore: cannot listen on HOST: ";

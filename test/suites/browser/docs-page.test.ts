@@ -99,22 +99,6 @@ describe("a user with a token", () => {
     expect([...plants]).toEqual([1n]);
   });
 
-  test("gets the same response again with the same idempotency key", async () => {
-    await using visited = await visit();
-    const { page } = visited;
-    await authorize(page, tokens.good);
-    await page.getByLabel(/^Idempotency-Key/).fill('"once"');
-    expect(await page.locator(".command").innerText()).toContain(`-H 'Idempotency-Key: "once"'`);
-    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
-    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
-  });
-
-  test("can paste the complete header line that the server prints", async () => {
-    await using visited = await visit();
-    await authorize(visited.page, `Authorization: Bearer ${tokens.good}`);
-    expect((await sendDelete(visited.page, "1")).outcome).toMatch(/^204/);
-  });
-
   test("stays authorized after a reload, until the button Forget removes the token", async () => {
     await using visited = await visit();
     const { page } = visited;
@@ -172,21 +156,11 @@ test("the page removes the previous response when an input is invalid", async ()
   expect([await page.locator(".outcome").innerText(), await page.locator(".details").innerText()]).toEqual(["", ""]);
 });
 
-describe("the button Authorize", () => {
-  test("shows the token's last four characters and the server's URL", async () => {
-    await using visited = await visit();
-    const { page } = visited;
-    await page.getByText("No token yet.").waitFor();
-    await authorize(page, tokens.good);
-    const note = `Authorized: the token ending in 6789 is sent with every request to ${baseUrl} until this tab is closed.`;
-    await page.getByText(note).waitFor();
-  });
-
-  test("shows a message when no token was entered", async () => {
-    await using visited = await visit();
-    await authorize(visited.page, " ");
-    await visited.page.getByText("No token entered.").waitFor();
-  });
+test("the button Authorize shows a message when no token was entered", async () => {
+  await using visited = await visit();
+  await visited.page.getByText("No token yet.").waitFor();
+  await authorize(visited.page, " ");
+  await visited.page.getByText("No token entered.").waitFor();
 });
 
 test("a selected server receives only the token entered for it", async () => {
@@ -235,21 +209,10 @@ test("the button Forget removes the token of the selected server", async () => {
   expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+UNAUTHENTICATED/);
 });
 
-test("the shell command has placeholders for missing inputs", async () => {
-  await using visited = await visit();
-  expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
-});
-
 test("the shell command has the URL of the selected server", async () => {
   await using visited = await visit();
   await visited.page.getByLabel("Server", { exact: true }).selectOption("https://plants.example/garden");
   expect(await visited.page.locator(".command").innerText()).toContain("'https://plants.example/garden/plants/{id}'");
-});
-
-test("all languages except grpcurl are offered for a path prefix", async () => {
-  await using visited = await visit();
-  const languages = await visited.page.getByLabel("Language").locator("option").allTextContents();
-  expect(languages).toEqual(["curl", "fetch", "Python", "Go", "buf"]);
 });
 
 test("the shell command contains the form's inputs, but not the token", async () => {
