@@ -104,7 +104,6 @@ export class DeleteQueue {
 
   /** Deletes a plant, and resolves to whether it existed. @throws ConnectError as {@link PlantStore.delete} */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#closing !== undefined) return Promise.reject(storeUnavailable());
     // Plant ids have at most 64 bits. A larger id must neither be truncated nor fail the batch.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // An idempotency key belongs to one subject, so two subjects must not have the same record.
@@ -118,7 +117,7 @@ export class DeleteQueue {
     });
   }
 
-  /** Refuses new deletions. Resolves once every earlier deletion is settled. */
+  /** Resolves once every earlier deletion is settled. The caller must refuse new deletions. */
   close(): Promise<void> {
     this.#closing ??= Promise.withResolvers();
     if (this.#open === 0) this.#closing.resolve();
