@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { migratePlants, openSqliteStore } from "../../src/stores/index.ts";
 import { startRetention } from "../../src/stores/postgres/all-plants/retention.ts";
-import { singleServer } from "../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../src/stores/postgres/delete/store-tables.ts";
 import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../src/stores/postgres/server/session.ts";

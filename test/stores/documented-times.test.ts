@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { maxLockedMs } from "../../src/stores/queue/delete-queue.ts";
 import { batchTimeoutMs } from "../../src/stores/contract/backend.ts";
-import { deleteTimeouts } from "../../src/stores/postgres/delete/single-server.ts";
+import { deleteTimeouts } from "../../src/stores/postgres/delete/store-tables.ts";
 import { watchIntervalMs } from "../../src/stores/postgres/postgres-store.ts";
 import { fileCheckIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";

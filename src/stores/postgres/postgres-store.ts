@@ -14,7 +14,7 @@ import { retryIntervalMs, StoreHealth, type StoreProblem } from "../contract/sto
 import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";
-import { deleteTimeouts } from "./delete/single-server.ts";
+import { deleteTimeouts } from "./delete/store-tables.ts";
 import { sqlStateOf } from "./server/connect.ts";
 import { readServerUrl, type PostgresServer } from "./server/server-url.ts";
 import { Session, SessionPool } from "./server/session.ts";

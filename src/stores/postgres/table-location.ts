@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { citusTables, distribute, findShards, isDistributed } from "../citus/citus-tables.ts";
-import { singleServer } from "./delete/single-server.ts";
-import type { StoreTables } from "./delete/store-tables.ts";
+import { singleServer, type StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase } from "./schema/check-database.ts";
 import { checkRequestedSettings, findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";

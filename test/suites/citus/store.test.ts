@@ -6,8 +6,7 @@ import {
   openPostgresDatabase,
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { dropOldRecords } from "../../../src/stores/postgres/all-plants/retention.ts";
-import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-server.ts";
-import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
+import { deleteTimeouts, type StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { closing, collect } from "@protoport/testing/process";

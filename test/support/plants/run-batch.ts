@@ -8,8 +8,7 @@ import {
 } from "../../../src/service/index.ts";
 import type { Outcome, Requested } from "../../../src/stores/contract/backend.ts";
 import { BatchRun } from "../../../src/stores/postgres/delete/batch-run.ts";
-import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
-import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
+import { singleServer, type StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "./delete-call.ts";
 import { runSql } from "./postgres-server.ts";

@@ -10,8 +10,7 @@ import {
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-options.ts";
 import { cannotUse, problemOf, verdictOn } from "../delete/fault-table.ts";
-import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
-import { parseIdArray } from "../delete/store-tables.ts";
+import { deleteTimeouts, emitMessageSql, parseIdArray } from "../delete/store-tables.ts";
 import { asideProblemIn, assertNotAside, checkDatabase } from "../schema/check-database.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
 import { findSchema, type PostgresMigration, migrations, type StoreSchema } from "../schema/store-schema.ts";

@@ -7,7 +7,7 @@ import {
   openPostgresDatabase,
 } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { dropOldRecords } from "../../../../../src/stores/postgres/all-plants/retention.ts";
-import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";

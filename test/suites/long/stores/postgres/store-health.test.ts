@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { closing } from "@protoport/testing/process";
-import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";

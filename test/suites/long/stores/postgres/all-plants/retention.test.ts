@@ -6,8 +6,7 @@ import {
   dropOldRecords,
   startRetention,
 } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
-import { singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
-import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
+import { singleServer, type StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";

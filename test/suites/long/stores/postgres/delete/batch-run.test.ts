@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { closing } from "@protoport/testing/process";
 import { BatchRun } from "../../../../../../src/stores/postgres/delete/batch-run.ts";
-import { deleteTimeouts, singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
-import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
+import {
+  deleteTimeouts,
+  singleServer,
+  type StoreTables,
+} from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
