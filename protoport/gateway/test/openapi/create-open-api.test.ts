@@ -173,7 +173,6 @@ describe("the query parameters", () => {
   test.each([
     { what: "a map", name: "labels" },
     { what: "a repeated message", name: "nesteds" },
-    { what: "the fields of a recursive message at the second level", name: "nested.inner.text" },
     { what: "the fields of a well-known type", name: "any.typeUrl" },
   ])("omit $what in the request", ({ name }) => {
     expect(query("GET /v1/query")).not.toContain(name);
@@ -342,20 +341,6 @@ describe("createOpenApi", () => {
     expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
       expect.objectContaining({ name: "f_int64", in: "query" }),
     );
-  });
-
-  test("derives each operationId from the RPC's name", () => {
-    const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
-      (at) => operation(at).operationId,
-    );
-    expect(ids).toEqual(["types", "types_2", "query"]);
-  });
-
-  test("creates a unique operationId for each operation", () => {
-    const ids = Object.values(document.paths).flatMap((item) =>
-      Object.values(item).map(({ operationId }) => operationId),
-    );
-    expect(new Set(ids).size).toBe(ids.length);
   });
 
   test("creates a tag for each service with operations", () => {

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { HeaderFields } from "../../src/http/exchange/index.ts";
@@ -10,6 +11,9 @@ describe("LazyHeaders", () => {
     const headers = new LazyHeaders(fields);
     expect(headers).toBeInstanceOf(Headers);
     expect(Object.prototype.toString.call(headers)).toBe("[object Headers]");
+    const shown = inspect(new LazyHeaders(["content-type", "text/plain", "x-a", "1"]));
+    expect(shown).toBe(inspect(new Headers({ "content-type": "text/plain", "x-a": "1" })));
+    expect(shown).toContain("text/plain");
   });
 
   const want = [

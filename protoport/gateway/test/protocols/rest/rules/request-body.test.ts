@@ -198,12 +198,6 @@ describe("updateMaskFromBody", () => {
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
-  test("refuses the path's value in the body without sameValueAsPath", () => {
-    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow(
-      "is already set by the path",
-    );
-  });
-
   test("is off by default", () => {
     expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined();
   });
