@@ -59,13 +59,6 @@ test.each([
   expect((await openValidation({ untrusted })).exampleOf(AddressSchema.field.zip)).toEqual(want);
 });
 
-test.each([
-  { kind: "trusted", untrusted: false, accepted: true },
-  { kind: "untrusted", untrusted: true, accepted: false },
-])("accepts returns $accepted for a valid message with $kind rules", async ({ untrusted, accepted }) => {
-  expect((await openValidation({ untrusted })).accepts(AddressSchema, { zip: "12345" })).toBe(accepted);
-});
-
 test("the gateway accepts the example in the document", async () => {
   const { Account: account } = schemasOf({ ...options, validation });
   const [example] = expectArray(account?.["examples"]);

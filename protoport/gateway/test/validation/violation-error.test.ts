@@ -1,4 +1,4 @@
-import { create, createFileRegistry } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
 import * as protovalidate from "@bufbuild/protovalidate";
 import * as schemas from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
@@ -13,6 +13,9 @@ const file = create(FileDescriptorProtoSchema, notesWith({ celExpression: [Strin
 const registry = createFileRegistry(file, () => schemas.file_buf_validate_validate);
 const note = registry.getMessage("notes.Note") ?? expect.unreachable();
 const all = protovalidate.createValidator();
+const ids = (length: number): bigint[] => Array(length).fill(1n);
+const nestedById = (length: number): Record<string, object> =>
+  Object.fromEntries(ids(length).map((_, at) => [String(at), {}]));
 
 test.each([
   { protocol: "rest", hasBadRequest: true },
@@ -43,12 +46,15 @@ test.each([
   expect(error.findDetails(schemas.ViolationsSchema)[0]?.violations).toHaveLength(isListed ? 1 : 0);
 });
 
-test.each([
-  { elements: 100, more: " (and 1 more)" },
-  { elements: 101, more: "" },
-  { elements: 200_000, more: "" },
-])('"$more" follows the first violation in $elements elements and a oneof', ({ elements, more }) => {
-  const message = create(SinkSchema, { ids: Array(elements).fill(1n), choice: { case: "choiceText", value: "a" } });
+test.each<[name: string, init: MessageInitShape<typeof SinkSchema>, more: string]>([
+  ["100 elements and a oneof", { ids: ids(100), choice: { case: "choiceText", value: "a" } }, " (and 1 more)"],
+  ["101 elements", { ids: ids(101) }, ""],
+  ["200,000 elements", { ids: ids(200_000) }, ""],
+  ["100 elements in a list and a map", { ids: ids(50), nestedById: nestedById(50) }, " (and 1 more)"],
+  ["101 elements in a list and a map", { ids: ids(50), nestedById: nestedById(51) }, ""],
+  ["200 bytes in a field", { fBytes: new Uint8Array(200) }, " (and 1 more)"],
+])('in a message with %s, the text after the first violation is "$2"', (_name, init, more) => {
+  const message = create(SinkSchema, init);
   const invalid = create(note, { text0: "x" });
   const { violations: [first = expect.unreachable()] = [] } = all.validate(note, invalid);
   const twice = { validate: () => ({ kind: "invalid" as const, violations: [first, first] }) };

@@ -1,9 +1,7 @@
 // oxfmt-ignore
-import { create, createFileRegistry, type DescService, fromBinary, type MessageInitShape, toBinary, type UnknownField
+import { create, createFileRegistry, fromBinary, type MessageInitShape, toBinary, type UnknownField
 } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldOptionsSchema, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema,
-  MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
+import { FieldOptionsSchema, type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -21,7 +19,6 @@ import { createGateway, type GatewayOptions, type VisibilityOptions, visibleServ
 const services = restrictedServices();
 const greenhouse = services.find(isGreenhouse) ?? GreenhouseService;
 const maintenance = services.find(({ name }) => name === "Maintenance") ?? greenhouse;
-const json = { "content-type": "application/json" };
 
 const noRoutes: GatewayOptions["routes"] = () => undefined;
 
@@ -61,41 +58,6 @@ function changeGreenhouse(change: (proto: FileDescriptorProto) => void): typeof 
 function unknownField(no: number, message: Uint8Array): UnknownField {
   return { no, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(message).finish() };
 }
-
-/** Returns the greenhouse, whose requests to water a bed must have liters or the internal note. */
-function ruledGreenhouse(): typeof GreenhouseService {
-  const oneof = new BinaryWriter();
-  for (const name of ["liters", "note"]) oneof.tag(1, WireType.LengthDelimited).string(name);
-  oneof.tag(2, WireType.Varint).bool(true);
-  const rules = new BinaryWriter().tag(4, WireType.LengthDelimited).bytes(oneof.finish()).finish();
-  return changeGreenhouse(({ messageType }) => {
-    for (const message of messageType) {
-      if (message.name !== "WaterBedRequest") continue;
-      message.options = { ...create(MessageOptionsSchema), $unknown: [unknownField(1159, rules)] };
-    }
-  });
-}
-
-function textOf(described: readonly DescService[]): string {
-  return described
-    .map(({ file }) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto)).toString("latin1"))
-    .join();
-}
-
-test("a oneof rule in buf.validate omits hidden fields", async () => {
-  const service = ruledGreenhouse();
-  const validation = await openValidation();
-  const routes: GatewayOptions["routes"] = (router) => router.service(service, { waterBed: () => ({}) });
-  const statusFor = async (allow: readonly string[], body: string): Promise<number> => {
-    const request = new Request("http://a/beds/7:water", { method: "POST", body, headers: json });
-    return (await createGateway({ routes, validation, visibility: { allow } }).fetch(request)).status;
-  };
-  expect(await statusFor([], '{"liters":1}')).toBe(200);
-  expect(await statusFor([], "{}")).toBe(400);
-  expect(await statusFor(["INTERNAL"], '{"note":"a"}')).toBe(200);
-  expect(textOf(visibleServices([service], { allow: ["INTERNAL"] }))).toContain("note");
-  expect(textOf(visibleServices([service], { allow: [] }))).not.toContain("note");
-});
 
 describe("validation of a visible enum with defined_only", () => {
   const rules = new BinaryWriter().tag(16, WireType.LengthDelimited).bytes(Uint8Array.of(0x10, 1)).finish();
