@@ -127,15 +127,19 @@ test.each([
   expect({ ...outcome.header, ...outcome.trailer }).not.toHaveProperty("x-late");
 });
 
-test("only a method's first request that cannot be read is reported", async () => {
+test.each(methods)("only the first request of %s that cannot be read is reported", async (method) => {
   const definition = loadGarden();
-  const GetTree = Object.assign({}, definition["GetTree"], { requestDeserialize: failing });
-  await using garden = await startGarden({ getTree: read }, {}, {}, { ...definition, GetTree });
+  const unreadable = Object.assign({}, definition[method], { requestDeserialize: failing });
+  await using garden = await startGarden(allHandlers(read), {}, {}, { ...definition, [method]: unreadable });
   for (const _ of [1, 2]) {
-    const { code } = await callGarden(garden.address.port, { method: "GetTree" });
-    expect(code).toBe(status.INVALID_ARGUMENT);
+    expect(await callGarden(garden.address.port, { method })).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: "the request does not match its definition",
+    });
   }
-  expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range"]);
+  expect(garden.faults.map(({ error, what }) => [messageOf(error), what])).toEqual([
+    ["index out of range", `requestDeserialize of /garden.v1.Garden/${method} failed`],
+  ]);
 });
 
 /** Requests each message twice. */

@@ -1,4 +1,3 @@
-import { EventEmitter, on } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -69,27 +68,6 @@ test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
   },
 );
 
-test("an endless generator closes when the client cancels the call", async () => {
-  const closed = Promise.withResolvers<void>();
-  const listTrees = async function* (): AsyncGenerator<object> {
-    try {
-      for (;;) yield { photoBytes: Buffer.alloc(8 * 1024) };
-    } finally {
-      closed.resolve();
-    }
-  };
-  await using server = await start("ts-proto", { listTrees });
-  const received = Promise.withResolvers<void>();
-  const onStart = (cancel: () => void): void => void received.promise.then(cancel);
-  const { code } = await callGarden(server.address.port, {
-    method: "ListTrees",
-    onStart,
-    onMessage: () => received.resolve(),
-  });
-  expect(code).toBe(status.CANCELLED);
-  await closed.promise;
-});
-
 test.each([
   { name: "the client cancels", message: {}, ends: status.CANCELLED },
   { name: "a message cannot be serialized", message: { leavesByName: { oak: 7 } }, ends: status.INTERNAL },
@@ -113,22 +91,6 @@ test.each([
   const { code } = await callGarden(server.address.port, ends === status.CANCELLED ? { ...call, onStart } : call);
   expect(code).toBe(ends);
   await closed.promise;
-});
-
-test("the signal aborts when a generator's message cannot be serialized", async () => {
-  const source = new EventEmitter();
-  const aborted = Promise.withResolvers<boolean>();
-  const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator {
-    try {
-      yield { leavesByName: { oak: 7 } };
-      for await (const [tree] of on(source, "tree", { signal })) yield tree;
-    } finally {
-      aborted.resolve(signal.aborted);
-    }
-  };
-  await using server = await start("proto-loader", { listTrees });
-  expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.INTERNAL });
-  expect([await aborted.promise, source.listenerCount("tree")]).toEqual([true, 0]);
 });
 
 test("the signal of a stream does not abort after the last message", async () => {
