@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { descriptorSetOf, restrictedServices, serviceWithRoutes } from "@protoport/testing/proxy";
+import { descriptorSetOf, restrictedServices, serviceWithRoutes, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
 
 // Routes and names of a proxy whose upstreams, rules and own services have something in common.
@@ -88,4 +88,10 @@ test("visibilityLabels contains the labels of the routes that the process serves
     },
   });
   expect([...proxy.visibilityLabels]).toContain("INTERNAL");
+});
+
+test("a method without a known route gets 503 while an upstream is unreachable", async () => {
+  const known = { upstream, descriptors: descriptorSetOf(GreenhouseService.file) };
+  const proxy = await openProxy({ upstreams: [known, { upstream, descriptors: "reflection" }] });
+  expect((await proxy.fetch(new Request("http://a/beds/7:water", { method: "DELETE" }))).status).toBe(503);
 });

@@ -211,8 +211,9 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
   const invalid = Buffer.from("no descriptors");
   const unreadable = new Error("no file\nat all");
   let next: Uint8Array | Error | undefined = library;
-  const read = async (): Promise<Uint8Array> => {
-    if (next instanceof Uint8Array) return next;
+  // A source may throw instead of rejecting.
+  const read = (): Promise<Uint8Array> => {
+    if (next instanceof Uint8Array) return Promise.resolve(next);
     throw next;
   };
   const reports: ReloadReport[] = [];

@@ -213,6 +213,27 @@ test("an unsent call fails immediately when its transport is closed", async () =
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
+test("a retried client stream half-closes on each attempt", async () => {
+  await using server = await startSteps([unavailable, sends((id) => grpcResponse(id, envelope(new Uint8Array())))]);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: policy });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).recordReadings(twoReadings()))).toBe("ok");
+});
+
+test("a call that is cancelled before its retry is not sent again", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { retry, failed } = watchPolicy(slowPolicy);
+  await using server = await startSteps([unavailable]);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  const controller = new AbortController();
+  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal });
+  await failed;
+  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0);
+  controller.abort();
+  await expect(call).rejects.toMatchObject({ code: Code.Canceled });
+  expect([vi.getTimerCount(), server.requests]).toEqual([0, 1]);
+});
+
 async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
   yield { sensor: "a" };
   yield { sensor: "b" };

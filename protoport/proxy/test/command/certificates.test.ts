@@ -118,6 +118,11 @@ test.each(tlsFlags.map((names) => ({ flag: names[0], names })))("--check refuses
   }
 });
 
+test("--check refuses a key that does not belong to its certificate", async () => {
+  const checked = check(["tls-cert", "tls-key"], otherKey.cert, otherKey.key);
+  await expect(checked).rejects.toThrow("--tls-cert cannot be used with its key: ");
+});
+
 test("--check refuses a malformed authority after a valid one", async () => {
   const broken = first.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
   const problem = "--upstream-tls-ca has a certificate that cannot be read: ";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { createTestGateway, statelessRequest } from "@protoport/testing";
-import { ProxyCommand, respondWatered, restrictedGreenhouse, startScriptedServer } from "@protoport/testing/proxy";
+import { ProxyCommand, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
@@ -109,12 +109,7 @@ interface Change {
 const post = (body: string): RequestInit => ({ method: "POST", headers: { "content-type": "application/json" }, body });
 const list = statelessRequest("tools/list");
 const listTools: RequestInit = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
-const rules = folder.write("rules.yaml", `http: { rules: [{ selector: ${greenhouse}.GetReading, get: /moved }] }`);
-const token = "a-token-of-a-shop-2026";
-const tokens = [{ file: folder.write("token", token) }];
-const restricted = folder.write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
 const origin = "https://shop.example";
-const preflight = { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET" } };
 const long = "x".repeat(2_000);
 
 describe("a reloaded configuration file", () => {
@@ -124,35 +119,16 @@ describe("a reloaded configuration file", () => {
       { name: "docs", settings: { docs: false }, observe: () => statusOf("/openapi.json"), before: 200, after: 404 },
       { name: "rest.options", settings: { rest: { options: ["lenient"] } },
         observe: () => statusOf(`${reading}?unknown=1`), before: 400, after: 200 },
-      { name: "rest.errors", settings: { rest: { errors: "problem" } },
-        observe: () => fieldOf("content-type", `${reading}?unknown=1`), before: "application/json",
-        after: "application/problem+json" },
       { name: "rest.json.int64", settings: { rest: { json: { int64: "numbers" } } },
         observe: () => bodyOf("/beds/7:water", post("{}")), before: '{"bed":"7","liters":3}',
         after: '{"bed":7,"liters":3}' },
-      { name: "rest.rules", settings: { rest: { rules: [rules] } }, observe: () => statusOf("/moved"), before: 404,
-        after: 200 },
-      { name: "rest.omit", settings: { rest: { omit: [`${greenhouse}.GetReading`] } }, observe: () => statusOf(reading),
-        before: 200, after: 404 },
-      {
-        name: "rest.services",
-        // The first of two matching items applies, even if the second is more specific.
-        settings: { rest: { services: [{ name: "greenhouse.*", options: ["lenient"] }, { name: greenhouse }] } },
-        observe: () => statusOf(`${reading}?unknown=1`),
-        before: 400,
-        after: 200,
-      },
       { name: "requestBytes", settings: { requestBytes: 1_024 },
         observe: () => statusOf("/beds/7:water", post(JSON.stringify({ note: long }))), before: 200, after: 413 },
-      { name: "responseBytes", settings: { responseBytes: 1_024 }, observe: () => statusOf(`/sensors/${long}/reading`),
-        before: 200, after: 429 },
       { name: "mcp.tools", settings: { mcp: { tools: [`${greenhouse}.GetReading`] } },
         observe: () => statusOf("/mcp", listTools), before: 404, after: 200 },
       { name: "cors.origins", settings: { cors: { origins: [origin] } },
         observe: () => fieldOf("access-control-allow-origin", reading, { headers: { origin } }), before: null,
         after: origin },
-      { name: "cors.maxAgeSeconds", settings: { cors: { origins: [origin], maxAgeSeconds: 0 } },
-        observe: () => fieldOf("access-control-max-age", reading, preflight), before: null, after: "0" },
       { name: "rateLimit.perAddress", settings: { rateLimit: { perAddress: 0.001 } },
         observe: async () => [await statusOf(reading), await statusOf(reading)], before: [200, 200],
         after: [200, 429] },
@@ -161,14 +137,6 @@ describe("a reloaded configuration file", () => {
         before: false, after: true },
       { name: "upstreams[].addresses", upstream: () => ({ addresses: [coldUrl] }), observe: () => bodyOf(reading),
         before: '{"sensor":"1","degreesCelsius":30}', after: '{"sensor":"1","degreesCelsius":3}' },
-      {
-        name: "upstreams[].tls",
-        upstream: () => ({ addresses: [warmUrl.replace("http://", "dns:")], tls: {} }),
-        // The upstream does not use TLS.
-        observe: () => statusOf(reading),
-        before: 200,
-        after: 503,
-      },
       { name: "upstreams[].requestHeader", upstream: () => ({ requestHeader: { set: { "x-set": "1" } } }),
         observe: () => sentField("x-set"), before: null, after: "1" },
       { name: "upstreams[].responseHeader", upstream: () => ({ responseHeader: { deny: ["x-internal"] } }),
@@ -210,40 +178,6 @@ describe("a refused configuration file", () => {
   });
 });
 
-test("reloads without authentication or visibility are refused", async () => {
-  const sections = [
-    `listen: { port: 0 }`,
-    `drain: { delayMs: 0 }`,
-    `upstreams: [{ addresses: ["${warmUrl}"], descriptors: ${restricted} }]`,
-    `visibility: { allow: [] }`,
-    `authentication: { tokens: ${JSON.stringify(tokens)} }`,
-  ];
-  const closed = folder.write("closed.yaml", sections.join("\n"));
-  await using other = new ProxyCommand(["--config", closed]);
-  const url = await other.serving;
-  const statuses = async (): Promise<readonly number[]> => {
-    const responses = [{}, { authorization: `Bearer ${token}` }].flatMap((headers) =>
-      ["/openapi.json", reading].map((path) => fetch(`${url}${path}`, { headers })),
-    );
-    return (await Promise.all(responses)).map(({ status }) => status);
-  };
-  // The RPC of the second path is hidden.
-  const want = [200, 401, 200, 404];
-  expect(await statuses()).toEqual(want);
-  for (const name of ["authentication", "visibility", "authentication"]) {
-    folder.write("closed.yaml", sections.filter((section) => !section.startsWith(name)).join("\n"));
-    const from = other.lines.length;
-    other.hangUp();
-    const line = await other.waitForLine(/^(?:cannot reload the configuration|configuration reloaded)/, from);
-    expect(line?.input).toContain(`${name} is missing; restart to serve without ${name}`);
-    expect(await statuses()).toEqual(want);
-  }
-  folder.write("closed.yaml", [...sections, "docs: false"].join("\n"));
-  other.hangUp();
-  expect(await other.waitForLine(/^configuration reloaded$/)).toBeDefined();
-  expect(await statuses()).toEqual([401, 401, 404, 404]);
-});
-
 /** Removes the changes of a test, because all tests share the command. */
 async function restore(): Promise<void> {
   configure({});
@@ -257,8 +191,8 @@ test("an upstream that a reload removes loses its connections and metrics", asyn
   configure({}, { addresses: [coldUrl] });
   await applyFile();
   await expect.poll(() => warm.load.connections.http2, { interval: 5 }).toBe(0);
-  const connections = await samplesOf("gateway_upstream_connections");
-  expect(connections.map(({ labels }) => labels["upstream"])).toEqual([coldUrl]);
+  for (const name of ["gateway_upstream_connections", "gateway_descriptors_reload_successful"])
+    expect((await samplesOf(name)).map(({ labels }) => labels["upstream"])).toEqual([coldUrl]);
   // The removed upstream is closed, and does not affect readiness.
   expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
 });

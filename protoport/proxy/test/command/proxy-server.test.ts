@@ -15,7 +15,7 @@ import {
 } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { readSamples } from "../../../testing/src/telemetry/samples.ts";
+import { toUrl } from "../../src/command/proxy-server.ts";
 
 /** Waters a bed, and returns the HTTP status. */
 async function water(baseUrl: string): Promise<number> {
@@ -154,21 +154,6 @@ test("a request that waits for introspection is served after a reload", async ()
   expect((await call).status).toBe(200);
 });
 
-test("the descriptor metrics name the new upstream after a configuration reload", async () => {
-  await using old = await startScriptedServer(respondWatered);
-  await using next = await startScriptedServer(respondWatered);
-  const { configure } = createSettings();
-  const settings = { admin: { port: 0 } };
-  await using command = new ProxyCommand(configure(old.baseUrl, settings));
-  await command.serving;
-  const admin = await command.url(/^health and metrics at (\S+)/);
-  configure(next.baseUrl, settings);
-  await reloadConfiguration(command);
-  const samples = readSamples(await (await fetch(`${admin}/metrics`)).text());
-  const descriptorSamples = samples.filter(({ name }) => name === "gateway_descriptors_reload_successful");
-  expect(descriptorSamples.map(({ labels }) => labels["upstream"])).toEqual([next.baseUrl]);
-});
-
 test("SIGHUP reloads the descriptors even if the configuration file is invalid", async () => {
   const routes = { Get: ["GET /v1/orders/{id}"] };
   await using upstream = await startReflectedUpstream(serviceWithRoutes("orders.v1.Orders", routes));
@@ -212,4 +197,34 @@ test.each<{ name: string; more: readonly string[]; route: string; message: strin
   expect(await command.waitForLine(new RegExp(`^${message}`))).toBeDefined();
   if (name.endsWith("delay")) await command[Symbol.asyncDispose]();
   else expect(await within(command.done, "the end of the command")).toBeGreaterThan(0);
+});
+
+test("a reload applies its tokens to a proxy that opens during the reload", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  const { folder, configure } = createSettings();
+  const [old, next] = ["the-revoked-token-2026", "the-current-token-2026"];
+  const configureToken = (token: string): readonly string[] => {
+    const tokens = [{ file: folder.write(token, token) }];
+    const late = { descriptors: folder.file("late.binpb") };
+    return configure(server.baseUrl, { wait: true, authentication: { tokens } }, late);
+  };
+  await using command = new ProxyCommand(configureToken(old));
+  await command.waitForLine(/^waiting for descriptors/);
+  configureToken(next);
+  // The proxy finds the descriptors while it checks the new configuration.
+  command.hangUp();
+  folder.write("late.binpb", greenhouse);
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const statuses = [old, next].map(async (token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${await command.serving}/beds/7:water`, { method: "POST", headers })).status;
+  });
+  expect(await Promise.all(statuses)).toEqual([401, 200]);
+});
+
+test.each([
+  { address: "127.0.0.1", want: "http://127.0.0.1:8080" },
+  { address: "::1", want: "http://[::1]:8080" },
+])("toUrl returns $want for the address $address and port 8080", ({ address, want }) => {
+  expect(toUrl("http", { address, port: 8080 })).toBe(want);
 });

@@ -6,7 +6,7 @@ import { readSettings } from "../../src/command/read-settings.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-const text = folder.write("text.pem", "no certificate");
+const [text, empty] = [folder.write("text.pem", "no certificate"), folder.write("empty.pem", "")];
 const [one, two] = [["http://a:1"], ["http://a:1", "http://b:1"]];
 const sources = "exactly one of --reflection and --descriptors is required";
 
@@ -20,10 +20,10 @@ test.each<[flags: Parameters<typeof readSettings>[0], problem: string]>([
     { upstream: one, reflection: true, service: ["http://b:1=a.*"] },
     '--service must have the address of an upstream before "=", got "http://b:1"',
   ],
-  [
-    { upstream: ["https://a"], reflection: true, "upstream-tls-ca": text },
-    "text.pem does not contain a PEM certificate or key",
-  ],
+  ...[text, empty].map((file): [Parameters<typeof readSettings>[0], string] => [
+    { upstream: ["https://a"], reflection: true, "upstream-tls-ca": file },
+    `${file} does not contain a PEM certificate or key`,
+  ]),
 ])("the flags $0 are refused", async (flags, problem) => {
   await expect(readSettings(flags)).rejects.toThrow(problem);
 });

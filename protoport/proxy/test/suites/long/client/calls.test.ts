@@ -199,21 +199,14 @@ test("interceptors run in order, and can change the request", async () => {
   expect(order).toEqual([...expectedOrder, ...expectedOrder]);
 });
 
-test.each([
-  { name: "a certificate from an unknown CA", tls: { ca: clientCertificate.cert }, reason: "self-signed" },
-  {
-    name: "a certificate for another host name",
-    tls: { ca: certificate.cert, servername: "elsewhere.example" },
-    reason: "elsewhere.example",
-  },
-  { name: "an expired certificate", served: expired, tls: { ca: expired.cert }, reason: "expired" },
-])("$name is rejected", async ({ served = certificate, tls, reason }) => {
-  await using server = await startServer({ host, port: 0, tls: served });
-  await using transport = createGrpcTransport({ baseUrl: `https://localhost:${server.port}`, tls });
+test("an expired certificate is rejected", async () => {
+  await using server = await startServer({ host, port: 0, tls: expired });
+  const baseUrl = `https://localhost:${server.port}`;
+  await using transport = createGrpcTransport({ baseUrl, tls: { ca: expired.cert } });
   const call = createClient(GreenhouseService, transport).waterBed({});
   await expect(within(call, "the end of the call")).rejects.toMatchObject({
     code: Code.Unavailable,
-    rawMessage: expect.stringContaining(reason),
+    rawMessage: expect.stringContaining("expired"),
   });
 });
 
@@ -227,24 +220,6 @@ test("messages over the size limit are rejected in both directions", async () =>
   expect(requests.length).toBe(before);
   await expect(client.waterBed({ note: "n".repeat(3000) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
   expect(await client.waterBed({ note: "n" })).toMatchObject({ note: "n" });
-});
-
-test("aborting the signal cancels a stream", async () => {
-  await using server = await startServer({ host, port: 0 });
-  await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
-  const client = createClient(StreamService, transport);
-  const controller = new AbortController();
-  const turns = new EventTarget();
-  const pieces = async function* (): AsyncGenerator<{ number: number }> {
-    yield { number: 1 };
-    await new Promise((resolve) => turns.addEventListener("go", resolve, { once: true }));
-    yield { number: 2 };
-  };
-  const read = async (): Promise<void> => {
-    for await (const _ of client.echo(pieces(), { signal: controller.signal })) controller.abort();
-  };
-  await expect(within(read(), "the end of the stream")).rejects.toMatchObject({ code: Code.Canceled });
-  turns.dispatchEvent(new Event("go"));
 });
 
 test("the request stream is read and closed in the caller's async context", async () => {

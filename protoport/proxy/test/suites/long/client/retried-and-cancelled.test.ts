@@ -476,13 +476,3 @@ test("a call with waitForReady is sent once its name resolves", async () => {
     },
   );
 });
-
-test("a call without a connection fails when its transport is closed", async () => {
-  await using server = await startScriptedServer({});
-  const transport = createGrpcTransport({ baseUrl: server.baseUrl });
-  const call = createClient(GreenhouseService, transport).waterBed({});
-  for (let i = 0; i < 50; i++) await Promise.resolve();
-  const settled = Promise.allSettled([call, transport[Symbol.asyncDispose]()]);
-  const [outcome] = await within(settled, "the end");
-  expect(outcome).toMatchObject({ reason: { code: Code.Unavailable, rawMessage: "the transport is closed" } });
-});

@@ -13,7 +13,6 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/hpack/encoder.ts";
-import { HpackDecoder } from "../../../../../gateway/src/engine/http2/hpack/decoder.ts";
 import { type Frame, frame, frameType, listenOnLoopback, startOnLoopback } from "@protoport/testing/http";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
@@ -294,33 +293,6 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
     );
   },
 );
-
-const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
-const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
-
-test("a repeated header section is encoded in four bytes", () => {
-  const encoder = new BlockEncoder();
-  const decoder = new HpackDecoder(10_000);
-  const lengths: number[] = [];
-  const send = (fields: StableFields): Buffer => {
-    const block = Buffer.from(encoder.encode(fields));
-    lengths.push(block.byteLength);
-    expect(decoder.decode(block, 0, block.byteLength).fields).toEqual(fields.fields);
-    return block;
-  };
-  send(stable);
-  expect(lengths).toEqual([stable.literal.byteLength]);
-  encoder.applyTableSize(4096);
-  for (const fields of [stable, stable, other, stable, other]) send(fields);
-  expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
-  encoder.applyTableSize(100);
-  // The next block signals the new size, even if its fields were indexed before (RFC 7541 §4.2).
-  expect(send(stable)[0]).toBe(0x20);
-  send(stable);
-  encoder.applyTableSize(4096);
-  for (const fields of [other, other]) send(fields);
-  expect(lengths.at(-1)).toBe(4);
-});
 
 const encoder = new BlockEncoder();
 encoder.applyTableSize(4096);

@@ -14,10 +14,8 @@ afterAll(() => folder[Symbol.dispose]());
 const [descriptors, cert, key] = [folder.file("set.binpb"), folder.file("cert.pem"), folder.file("key.pem")];
 writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
 
-const hourMs = 3_600_000;
 const [good, renewed] = [createCertificate("good"), createCertificate("renewed")];
-const expired = createCertificate("expired", new Date(Date.now() - hourMs));
-const early = createCertificate("early", undefined, new Date(Date.now() + hourMs));
+const expired = createCertificate("expired", new Date(Date.now() - 3_600_000));
 
 function writePair(pair: Certificate): void {
   writeFileSync(cert, pair.cert);
@@ -60,54 +58,22 @@ async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   await expect.poll(readAt).toBeGreaterThan(before);
 }
 
-test("an expired certificate does not replace a valid one", async () => {
+test("SIGHUP applies a renewed certificate, but no expired one", async () => {
   writePair(good);
   await using proxy = await start();
   const { command } = proxy;
-  const { last_success_seconds: startedAtS = Number.NaN, successful } = await metricsOf(proxy);
-  expect(successful).toBe(1);
+  const { last_success_seconds: startedAtS = Number.NaN } = await metricsOf(proxy);
   writePair(expired);
-  for (let time = 0; time < 2; time++) {
-    await reload(proxy);
-    expect(await metricsOf(proxy)).toEqual({ successful: 0, last_success_seconds: startedAtS });
-    expect(await servedCertificateName(proxy)).toBe("good");
-  }
-
+  await reload(proxy);
+  expect(await metricsOf(proxy)).toEqual({ successful: 0, last_success_seconds: startedAtS });
+  expect(await servedCertificateName(proxy)).toBe("good");
   writePair(renewed);
   await reload(proxy);
   expect(await servedCertificateName(proxy)).toBe("renewed");
-  const { last_success_seconds: renewedAtS, successful: isRenewed } = await metricsOf(proxy);
-  expect(isRenewed).toBe(1);
+  const { last_success_seconds: renewedAtS, successful } = await metricsOf(proxy);
+  expect(successful).toBe(1);
   expect(renewedAtS).toBeGreaterThan(startedAtS);
-
-  // Two failed reloads are logged once, and the next one after a success is logged again.
-  writePair(expired);
-  await reload(proxy);
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
-  const logged = command.stderr().split("\n").slice(0, -1);
-  expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^cannot reload the certificate: /)));
-  expect(logged[0]).toMatch(/the certificate expired at 20/);
-});
-
-test("a future certificate is logged and shown in metrics until it is replaced", async () => {
-  writePair(early);
-  await using proxy = await start();
-  const { command } = proxy;
-  expect((await metricsOf(proxy))["successful"]).toBe(0);
-  writePair(createCertificate("expired, too", new Date(Date.now() - 2 * hourMs)));
-  await reload(proxy);
-  // Neither certificate is valid, so the new one is used.
-  expect(await servedCertificateName(proxy)).toBe("expired, too");
-  expect((await metricsOf(proxy))["successful"]).toBe(0);
-  writePair(good);
-  await reload(proxy);
-  expect(await servedCertificateName(proxy)).toBe("good");
-  expect((await metricsOf(proxy))["successful"]).toBe(1);
-  command.process.kill("SIGTERM");
-  expect(await command.end()).toBe(0);
-  expect(command.stderr().split("\n").slice(0, -1)).toEqual([
-    expect.stringMatching(/^the certificate in use is not valid before 20/),
-    expect.stringMatching(/^the certificate in use expired at 20/),
-  ]);
+  expect(command.stderr()).toMatch(/^cannot reload the certificate: .*the certificate expired at 20.*\n$/);
 });

@@ -5,15 +5,12 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider, testAudience } from "@protoport/testing/process";
 import { createTestGateway, OrderService, type ProxyProcess, startProxyProcess } from "@protoport/testing/proxy";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../../../testing/src/process/command-line.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // SIGHUP makes a running proxy read its configuration file again.
 
 const folder = createTempFolder();
 const file = folder.file("proxy.yaml");
-const proxyProgram = `${projectFolder}/protoport/proxy/src/command/main.ts`;
 
 /** Returns an upstream whose readings have this temperature. */
 function createGreenhouse(degreesCelsius: number) {
@@ -81,54 +78,6 @@ test("an unreachable upstream keeps its descriptors when the configuration is re
   const [method] = OrderService.methods;
   expect((await fetch(`${proxy.baseUrl}/${OrderService.typeName}/${method?.name}`, call)).status).toBe(503);
   expect(await metric(proxy, "gateway_descriptors_reload_successful")).toEqual([1, 0]);
-});
-
-test("upstreams with the same address have separate metrics, also after a reload", async () => {
-  const both = createTestGateway({
-    routes: (router: ConnectRouter) => {
-      router.service(GreenhouseService, {});
-      router.service(OrderService, {});
-      router.service(ServerReflection, createReflectionService([GreenhouseService, OrderService, ServerReflection]));
-    },
-  });
-  await using closing = new AsyncDisposableStack();
-  closing.defer(() => both.close());
-  const { port } = await both.listen({ host: "127.0.0.1" });
-  const address = `http://127.0.0.1:${port}`;
-  const upstreams = [GreenhouseService, OrderService].map(
-    ({ typeName }) => `- { addresses: ["${address}"], descriptors: reflection, services: [${typeName}] }\n`,
-  );
-  const content = `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\nupstreams:\n${upstreams.join("")}`;
-  writeFileSync(file, content);
-  await using proxy = await startProxyProcess(["--config", file]);
-  const labels = async (): Promise<unknown> => {
-    const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
-    const connections = samples.filter(({ name }) => name === "gateway_upstream_connections");
-    return connections.map(({ labels: { upstream }, value }) => [upstream, value]);
-  };
-  const want = [
-    [address, 1],
-    [`${address}#2`, 1],
-  ];
-  expect(await labels()).toEqual(want);
-  writeFileSync(file, `${content}docs: false\n`);
-  proxy.command.process.kill("SIGHUP");
-  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
-  expect(await labels()).toEqual(want);
-});
-
-test("SIGHUP while waiting for descriptors reads them from the changed file", async () => {
-  configure("http://127.0.0.1:1", "wait: true\n");
-  await using command = startNode([proxyProgram, "--config", file], projectFolder);
-  await expect.poll(command.stderr).toContain("waiting for descriptors: ");
-  writeFileSync(file, "lisen: 1\n");
-  command.process.kill("SIGHUP");
-  await expect.poll(command.stderr).toContain("cannot reload the configuration: ");
-  configure(addresses[1], "wait: true\n");
-  command.process.kill("SIGHUP");
-  const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
-  const response = await fetch(`${baseUrl}/sensors/1/reading`);
-  expect(await response.text()).toBe('{"sensor":"1","degreesCelsius":3}');
 });
 
 test("a reload keeps authentication and rate limits while the issuer is unreachable", async () => {

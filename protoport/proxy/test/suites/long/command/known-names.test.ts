@@ -219,16 +219,3 @@ test("names are checked against the descriptors that the proxy serves", async ()
     await expect.poll(() => countOf(proxy.command.stdout(), "configuration reloaded"), { timeout: 5_000 }).toBe(at + 1);
   }
 });
-
-test("a reload with an unknown name keeps the previous configuration", async () => {
-  const text = (services: string): string =>
-    `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\n` +
-    `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: ${set}, services: [${services}] }]\n`;
-  const file = folder.write("running.yaml", text("greenhouse.*"));
-  await using proxy = await startProxyProcess(["--config", file]);
-  folder.write("running.yaml", text("greenhouse.*, typo"));
-  proxy.command.process.kill("SIGHUP");
-  const problem = 'upstreams[0].services[1] must match a service of the descriptors, got "typo"';
-  await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
-  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
-});

@@ -28,7 +28,7 @@ async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Prom
   const greenhouse = opened.use(
     await startGreenhouse({
       waterBed: ({ bed, note }, { requestHeader }) => {
-        credentials.push(requestHeader.get("authorization") ?? requestHeader.get("x-caller-token"));
+        credentials.push(requestHeader.get("authorization"));
         if (note === "dry") throw new ConnectError("dry", Code.Aborted);
         return { bed };
       },
@@ -80,16 +80,10 @@ describe("a proxy with MCP tools", () => {
   });
 
   const token = "Bearer of-the-agent";
-  const rename = { authorization: "x-caller-token" };
 
   test.each<[name: string, want: string | null, requestHeader?: ForwardRules]>([
     ["does not forward the client's token by default", null],
-    ["does not forward the client's token if allow is a wildcard", null, { allow: ["*"] }],
-    ["does not forward the client's token if only rename names its field", null, { rename }],
-    ["does not forward the client's token if allow is a pattern", null, { allow: [/^authorization$/, "x-*"], rename }],
-    ["renames the client's token if allow names its field", token, { allow: ["authorization"], rename }],
     ["forwards the client's token if allow names its field", token, { allow: ["Authorization"] }],
-    ["sends the proxy's own credential", "Basic x", { set: () => ({ authorization: "Basic x" }) }],
   ])("%s", async (_name, want, requestHeader) => {
     await using proxied = await start(requestHeader);
     await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));

@@ -11,7 +11,7 @@ import {
 } from "../../../../../testing/src/auth/identity-provider.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "@protoport/testing/http";
 import { createTestGateway, getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
-import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
@@ -91,8 +91,6 @@ function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
 }
 
-const toolCall = (params: object): string => JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-
 const scopes = `  publicUrl: ${publicUrl}/
   scopes: { greenhouse.v1.*: beds:read, greenhouse.v1.GreenhouseService.WaterBed: beds:water }`;
 
@@ -119,22 +117,6 @@ describe("a proxy with publicUrl and scopes", () => {
     });
   });
 
-  test("describes each operation's scope", async () => {
-    const { body } = await ask(proxy, "1.1", { httpMethod: "GET", path: "/openapi.json", header: [] });
-    const { security, components, paths } = JSON.parse(body);
-    expect({
-      security,
-      schemes: components.securitySchemes,
-      read: paths["/sensors/{sensor}/reading"].get.security,
-      water: paths["/beds/{bed}:water"].post.security,
-    }).toEqual({
-      security: [{ bearerAuth: [] }],
-      schemes: { bearerAuth: { type: "http", scheme: "bearer" } },
-      read: [{ bearerAuth: ["beds:read"] }],
-      water: [{ bearerAuth: ["beds:water"] }],
-    });
-  });
-
   test.each([
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
@@ -147,58 +129,18 @@ describe("a proxy with publicUrl and scopes", () => {
     ]);
   });
 
-  test.each<[name: string, version: HttpVersion, request: HttpRequest, scope: string, call: string]>([
-    ["REST", "1.1", { httpMethod: "POST", path: "/beds/7:water", header: [] }, "beds:water", "WaterBed"],
-    ["Connect", "1.1", rpcRequest(wireFormats["connect-proto"], Buffer.alloc(0), [], water), "beds:water", "WaterBed"],
-    ["gRPC", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water), "beds:water", "WaterBed"],
-    ["gRPC with a stream", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], watch), "beds:read", "WatchReadings"],
-    ["MCP", "1.1", callTool(water), "beds:water", "WaterBed"],
-    ["MCP over HTTP/2", "2", callTool(read), "beds:read", "GetReading"],
-    ["MCP with a stream", "1.1", callTool(watch), "beds:read", "WatchReadings"],
-  ])("a call over %s is forwarded only with the required scope", async (_name, version, request, scope, call) => {
-    const other = scope === "beds:read" ? "beds:water" : "beds:read";
-    const refused = await ask(proxy, version, request, await issuer.sign({ scope: other }));
-    const isGrpc = refused.grpcStatus !== null;
-    expect([refused.httpStatus, refused.grpcStatus]).toEqual(isGrpc ? [200, "7"] : [403, null]);
-    expect(refused.challenge).toContain(`error="insufficient_scope"`);
-    expect(refused.challenge).toContain(`scope="${scope}"`);
+  test.each<[name: string, version: HttpVersion, request: HttpRequest]>([
+    ["REST", "1.1", { httpMethod: "POST", path: "/beds/7:water", header: [] }],
+    ["gRPC", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water)],
+    ["MCP", "1.1", callTool(water)],
+  ])("a call over %s is forwarded only with the required scope", async (name, version, request) => {
+    const refused = await ask(proxy, version, request, await issuer.sign({ scope: "beds:read" }));
+    expect([refused.httpStatus, refused.grpcStatus]).toEqual(name === "gRPC" ? [200, "7"] : [403, null]);
+    expect(refused.challenge).toMatch(/error="insufficient_scope".*scope="beds:water"/);
     expect(calls).toEqual([]);
-    const accepted = await ask(proxy, version, request, await issuer.sign({ scope }));
+    const accepted = await ask(proxy, version, request, await issuer.sign({ scope: "beds:water" }));
     expect([accepted.httpStatus, accepted.grpcStatus ?? "0"]).toEqual([200, "0"]);
-    expect(calls).toEqual([call]);
-  });
-});
-
-describe("a proxy with initialScopes", () => {
-  let proxy: ProxyProcess;
-  beforeAll(async () => {
-    const settings = `${scopes}\n  initialScopes: [beds:read, openid]`;
-    proxy = await startProxyProcess(["--config", configure(settings, "mcp: { tools: [greenhouse.v1.*] }")]);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
-
-  test.each([
-    { name: "a tool call", request: callTool(water) },
-    { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] } },
-  ])("names them in the challenge of $name without a valid token", async ({ request }) => {
-    expect((await ask(proxy, "1.1", request)).challenge).toContain('realm="proxy", scope="beds:read openid", resource');
-    const { httpStatus, challenge } = await ask(proxy, "1.1", request, "invalid");
-    expect([httpStatus, challenge]).toEqual([401, expect.stringContaining('scope="beds:read openid"')]);
-  });
-
-  const call = { name: toolNameOf(water), arguments: {} };
-  test.each([
-    ["an MCP call of 2025-11-25", initializedRequest("tools/call", call), "beds:read beds:water"],
-    ["an MCP call without a revision", postMcp(toolCall(call)), "beds:read beds:water"],
-    ["an MCP call of 2026-07-28", callTool(water), "beds:water"],
-    [
-      "a REST call",
-      { httpMethod: "POST", path: "/beds/7:water", header: [["mcp-protocol-version", "2025-11-25"]] as const },
-      "beds:water",
-    ],
-  ])("challenges %s without the scope", async (_name, request, scope) => {
-    const { httpStatus, challenge } = await ask(proxy, "1.1", request, await issuer.sign({ scope: "beds:read" }));
-    expect([httpStatus, challenge]).toEqual([403, expect.stringContaining(`scope="${scope}"`)]);
+    expect(calls).toEqual(["WaterBed"]);
   });
 
   test("lists the tools that each caller's token may call", async () => {

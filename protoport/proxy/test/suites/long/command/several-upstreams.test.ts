@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
-import { createTempFolder, projectFolder } from "@protoport/testing/process";
+import { projectFolder } from "@protoport/testing/process";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // The proxy command with several upstreams, which must not get each other's calls.
@@ -84,23 +84,4 @@ test.each(
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));
   expect(errors).not.toContain("descriptors");
-});
-
-test.each(
-  // oxfmt-ignore
-  [
-    { name: "without services in one of two upstreams", second: "",
-      want: 'FILE:3:5: upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["PACKAGE.*"]' },
-    { name: "with the same services in two upstreams", second: ", services: [b.*, a.*]",
-      want: 'FILE:3:66: upstreams[1].services must not contain "a.*", which upstreams[0] has, too' },
-  ],
-)("a configuration file $name is refused", async ({ second, want }) => {
-  using folder = createTempFolder();
-  const file = folder.file("proxy.yaml");
-  const first = '{ addresses: ["dns:a:1"], descriptors: reflection, services: [a.*] }';
-  writeFileSync(file, `upstreams:\n  - ${first}\n  - { addresses: ["dns:b:2"], descriptors: reflection${second} }\n`);
-  expect(await runProxyCommand("--config", file, "--check")).toMatchObject({
-    exitCode: 2,
-    errors: want.replace("FILE", file),
-  });
 });

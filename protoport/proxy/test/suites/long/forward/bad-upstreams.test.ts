@@ -1,6 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
@@ -8,7 +8,7 @@ import { exchangeHttp1, exchangeHttp2, type Field, fieldValue } from "@protoport
 import { dataFrame, type Frame, frameFlag, headersFrame, resetFrame } from "@protoport/testing";
 import { waitLimitMs, waitSomeTurns, within } from "@protoport/testing/process";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { envelope, grpcHead, grpcResponse, type ScriptedServer, startScriptedServer } from "@protoport/testing/proxy";
+import { envelope, grpcHead, grpcResponse, startScriptedServer } from "@protoport/testing/proxy";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
 // Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.
@@ -187,42 +187,6 @@ test("a drain waits for calls of an upstream that the application created", asyn
   respond();
   expect((await call).httpStatus).toBe(501);
   await drained;
-});
-
-/** Starts a server without RPCs that records whether its connection was closed. */
-async function startWatched(): Promise<{ readonly closed: string[]; readonly upstream: ScriptedServer }> {
-  const closed: string[] = [];
-  const upstream = await startScriptedServer({
-    request: (connection, id) => {
-      if (connection.requests === 1) connection.socket.once("end", () => closed.push("the connection"));
-      connection.send(headersFrame(id, unimplemented, frameFlag.endStream));
-    },
-  });
-  return { closed, upstream };
-}
-
-describe("an upstream connection", () => {
-  test("is closed before the proxy's close() resolves", async () => {
-    const { closed, upstream } = await startWatched();
-    const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
-    const response = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
-    expect(response.httpStatus).toBe(501);
-    await proxy.close();
-    closed.push("the proxy");
-    expect(closed).toEqual(["the connection", "the proxy"]);
-    await upstream[Symbol.asyncDispose]();
-  });
-
-  test("is closed before the transport's disposal resolves", async () => {
-    const { closed, upstream } = await startWatched();
-    const transport = createGrpcTransport({ baseUrl: upstream.baseUrl });
-    const call = createClient(GreenhouseService, transport).waterBed({});
-    await expect(call).rejects.toMatchObject({ code: Code.Unimplemented });
-    await transport[Symbol.asyncDispose]();
-    closed.push("the transport");
-    expect(closed).toEqual(["the connection", "the transport"]);
-    await upstream[Symbol.asyncDispose]();
-  });
 });
 
 const unimplemented: readonly Field[] = [

@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
-import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
-import { createContextKey, createContextValues, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, startProxy } from "@protoport/testing/proxy";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import { exchangeHttp1, type Field, startGreenhouse, startOnLoopback } from "@protoport/testing";
+import { exchangeHttp1, type Field, startGreenhouse } from "@protoport/testing";
 
 // Which header fields a proxy forwards over sockets. protoport/proxy/test/forward/forward-rules.test.ts has all rules.
 
@@ -104,24 +103,6 @@ describe("header forwarding without rules", () => {
     expect(upstream.completedRequests).toEqual([]);
   });
 
-  test("X-Forwarded-For is the socket's peer address in a node:http server", async () => {
-    const received: unknown[] = [];
-    const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
-      received.push(requestHeader.get("x-forwarded-for"));
-      return {};
-    };
-    await using upstream = await startGreenhouse({ getReading });
-    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
-    const listener: RequestListener = (request, response) => {
-      // An IPv4 address as a dual-stack socket reports it.
-      Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
-      started.proxy.handler(request, response);
-    };
-    await using server = await startOnLoopback(createServer(listener));
-    expect((await fetch(`${server.baseUrl}/sensors/a/reading`)).status).toBe(200);
-    expect(received).toEqual(["192.0.2.9"]);
-  });
-
   test("`set` gets the original context values if an interceptor replaces them", async () => {
     const set: ForwardRules["set"] = ({ procedure = "", peer, contextValues }) => ({
       "x-procedure": procedure,
@@ -151,38 +132,17 @@ describe("header forwarding without rules", () => {
   });
 });
 
-describe("header forwarding with rules", () => {
-  test("deny, rename and set apply to response fields", async () => {
-    const responseFields = { "x-a": "1", "x-b": "2", "y-a": "3" };
-    const rules: ForwardRules = {
-      deny: ["x-b"],
-      rename: { "x-a": "x-c" },
-      set: ({ httpMethod }) => ({ "x-m": httpMethod }),
-    };
-    const { back } = await forward([], responseFields, { responseHeader: rules });
-    expect(back).toMatchObject({ "x-c": "1", "y-a": "3", "x-m": "GET" });
-    expect(back).not.toHaveProperty("x-a");
-    expect(back).not.toHaveProperty("x-b");
-  });
+const failingSet: ForwardRules["set"] = () => {
+  throw new Error("no key");
+};
 
-  test.each<[form: string, set: () => unknown, fault: string]>(
-    // oxfmt-ignore
-    [
-      ["throws", () => {
-          throw new Error("no key");
-        }, "Error: no key"],
-      ["returns a rejected promise", () => Promise.reject(new Error("no key")),
-        "TypeError: requestHeader.set must be synchronous, got a promise"],
-      ["returns an invalid name", () => ({ te: "1" }),
-        'TypeError: rename and set must name a field that can be forwarded, got "te"'],
-    ],
-  )("a set function that %s fails the call", async (_form, set, fault) => {
-    const rules: object = { set };
+describe("header forwarding with rules", () => {
+  test("a set function that throws fails the call", async () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
-    const { received } = await forward([], {}, { requestHeader: rules }, { onFault });
-    await forward([], {}, { responseHeader: rules }, { onFault });
-    expect([received, faults]).toEqual([{}, [fault, fault.replace("request", "response")]]);
+    const { received } = await forward([], {}, { requestHeader: { set: failingSet } }, { onFault });
+    await forward([], {}, { responseHeader: { set: failingSet } }, { onFault });
+    expect([received, faults]).toEqual([{}, ["Error: no key", "Error: no key"]]);
   });
 
   test("with rest.grpcMetadata, Grpc-Metadata-Zone is forwarded as zone, but not as a new name", async () => {

@@ -10,7 +10,7 @@ import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts"
 import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { createCertificate, exchangeHttp1, fieldValue, startOnLoopback } from "@protoport/testing/http";
+import { exchangeHttp1, fieldValue, startOnLoopback } from "@protoport/testing/http";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { descriptorSetOf, startGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
@@ -152,15 +152,6 @@ test("CORS, trusted proxies, endpoints and onResponse work as in a gateway", asy
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const { data } = await createClient(FileService, transport).getFile({ name: "b" });
   expect(Buffer.from(data).toString()).toBe("local b");
-});
-
-test("an upstream uses the certificates in its options for TLS", async () => {
-  const { cert, key } = createCertificate("localhost");
-  const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
-  await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
-  const upstreamOptions = { upstream: { addresses: `https://localhost:${upstream.address.port}`, tls: { ca: cert } } };
-  await using proxy = await startProxy("", files, { upstreamOptions });
-  expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
 test("a proxy provides a Node.js handler, a Fetch function and services for OpenAPI", async () => {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http2";
-import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { type DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import {
@@ -328,26 +327,6 @@ test("reconfigure accepts an invalid upstream, but rejects invalid rules", async
   }
 });
 
-test("another upstream cannot receive calls of a service without a package", async () => {
-  const file = create(FileDescriptorProtoSchema, {
-    name: "greeter.proto",
-    syntax: "proto3",
-    messageType: [{ name: "Greeting" }],
-    service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".Greeting", outputType: ".Greeting" }] }],
-  });
-  const greeter = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService("Greeter");
-  if (greeter === undefined) throw new TypeError("the service is not declared");
-  const thief = serviceWithRoutes("evil.v1.Evil", { Steal: ["POST /Greeter/Later"], Other: ["GET /v1/other"] });
-  const [a, b] = [await start(thief), await start(greeter)];
-  const proxy = await open([reflected(a, "evil.*"), reflected(b, "Greeter")]);
-  expect(await sendAll(proxy, ["POST /Greeter/Greet", "POST /Greeter/Later", "GET /v1/other"])).toEqual([
-    200, 503, 503,
-  ]);
-  expect([a.calls, b.calls]).toEqual([[], ["Greet t"]]);
-  const problem = refusedRoute(a, "POST /Greeter/Later of evil.v1.Evil.Steal", b.authority);
-  expect(proxy.descriptorReloads[0]?.problem).toBe(problem);
-});
-
 test("conflicts of a descriptor file are still reported after a reload without changes", async () => {
   const a = await start(orders);
   const descriptors = Buffer.concat([descriptorSetOf(harmless.file), descriptorSetOf(orders.file)]);
@@ -359,21 +338,6 @@ test("conflicts of a descriptor file are still reported after a reload without c
     await proxy.reload();
     expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
   }
-});
-
-test("a descriptor file with routes of another upstream is refused at the start", async () => {
-  const a = await start(orders);
-  const ofFile = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(evil.file), services: ["evil.*"] };
-  const upstreams = [reflected(a, "shop.*"), ofFile];
-  const route = "POST /shop.v1.Orders/Delete of evil.v1.Evil.Call";
-  const problem = {
-    code: "ERR_DESCRIPTORS",
-    message: expect.stringContaining(`route ${route} belongs to ${a.authority}`),
-  };
-  await expect(createProxy({ upstreams })).rejects.toMatchObject(problem);
-  const omit = evil.methods.map(({ name }) => `evil.v1.Evil.${name}`);
-  const proxy = await open(upstreams, { rest: { omit } });
-  expect([proxy.descriptorReloads[1]?.problem, await send(proxy, "GET /v1/orders/7")]).toEqual([undefined, 200]);
 });
 
 test("the conflicts of an upstream are reported while it is unreachable", async () => {

@@ -1,9 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { frameFlag, headersFrame, openHttp1, resetFrame, startGreenhouse } from "@protoport/testing";
+import { frameFlag, headersFrame, openHttp1, resetFrame } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { grpcHead, grpcResponse, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
@@ -56,18 +55,6 @@ test.each<[name: string, body: string, first: "now" | "after", send: (connection
   expect((await connection.readResponse("POST")).httpStatus).toBe(200);
   expect(next.requests).toBe(1);
   await expect.poll(() => old.open).toBe(0);
-});
-
-test("`routes` lists the current upstreams' routes", async () => {
-  await using upstream = await startGreenhouse({});
-  const url = `http://127.0.0.1:${upstream.address.port}`;
-  await using started = await startProxy(url, [GreenhouseService.file]);
-  const listPaths = (): readonly string[] => started.proxy.routes.map(({ path }) => path);
-  expect(listPaths()).toContain("/sensors/{sensor}/reading");
-  const descriptors = descriptorSetOf(LibraryService.file);
-  await started.proxy.reconfigure({ upstreams: [{ upstream: url, descriptors }] });
-  expect(listPaths()).toContain("/v1/books/{id}");
-  expect(listPaths()).not.toContain("/sensors/{sensor}/reading");
 });
 
 const offered = (name: string): Uint8Array => descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);

@@ -1,11 +1,8 @@
 import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { descriptorSetOf, GreenhouseService, KitchenSink, Shelves, startGreenhouse } from "@protoport/testing/proxy";
-import { createProxy, type ReloadReport } from "../../../../src/create-proxy.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-
-const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
+import { descriptorSetOf, GreenhouseService, KitchenSink, Shelves } from "@protoport/testing/proxy";
+import { createProxy } from "../../../../src/create-proxy.ts";
 
 /** Returns a file's descriptors, with only the selected RPCs. */
 function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
@@ -15,94 +12,6 @@ function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uin
   }
   return toBinary(FileDescriptorSetSchema, set);
 }
-
-test("a descriptor source that throws is read again by each reload", async () => {
-  const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
-  let read = (): Promise<Uint8Array> => Promise.resolve(first);
-  const proxy = await createProxy({
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
-  });
-  for (const name of ["WaterBed", "WatchReadings"]) {
-    read = () => {
-      throw new Error("no file");
-    };
-    expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
-    const next = withMethods(GreenhouseService.file, (each) => each === name);
-    read = () => Promise.resolve(next);
-    const { added, problems } = await proxy.reload();
-    expect({ added, problems }).toEqual({ added: [`/greenhouse.v1.GreenhouseService/${name}`], problems: [] });
-  }
-  await proxy.close();
-});
-
-test("a reload applies new descriptors, and keeps the previous if reading fails", async () => {
-  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
-  let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
-  let changed: (() => void) | undefined;
-  const reports: ReloadReport[] = [];
-  let onReported: (() => void) | undefined;
-  const proxy = await createProxy({
-    upstreams: [
-      {
-        upstream: `http://127.0.0.1:${upstream.address.port}`,
-        descriptors: {
-          read: () => (set.byteLength === 0 ? Promise.reject(new Error("no file\nat all")) : Promise.resolve(set)),
-          watch: (call) => {
-            changed = call;
-            return () => {
-              changed = undefined;
-            };
-          },
-        },
-      },
-      { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) },
-    ],
-    onReload: (report) => {
-      reports.push(report);
-      onReported?.();
-    },
-  });
-  const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
-  const statuses = async (): Promise<readonly number[]> => {
-    const responses = [
-      await fetch(`http://127.0.0.1:${port}/sensors/a/reading`),
-      await fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" }),
-    ];
-    return responses.map(({ status }) => status);
-  };
-  expect(await statuses()).toEqual([200, 404]);
-
-  // Unchanged descriptors are not reported.
-  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
-  expect(reports).toEqual([]);
-
-  set = withMethods(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
-  const { promise, resolve } = Promise.withResolvers<void>();
-  onReported = resolve;
-  changed?.();
-  await within(promise, "a reload");
-  const added = ["/greenhouse.v1.GreenhouseService/WaterBed"];
-  expect(reports).toEqual([{ isChanged: true, added, removed: [], problems: [] }]);
-  expect(await statuses()).toEqual([200, 200]);
-
-  for (const [bytes, problem] of [
-    [Buffer.from("no descriptors"), "they are not a binary google.protobuf.FileDescriptorSet"],
-    [Buffer.alloc(0), "no file"],
-    [withMethods(GreenhouseService.file, () => true).subarray(0, -3), "they are not a binary"],
-  ] as const) {
-    set = bytes;
-    const { problems } = await proxy.reload();
-    expect(problems.join("\n")).toContain(problem);
-    expect(await statuses()).toEqual([200, 200]);
-  }
-
-  set = withMethods(GreenhouseService.file, (name) => name === "WaterBed");
-  expect(await proxy.reload()).toEqual({ isChanged: true, added: [], removed: [getReading], problems: [] });
-  expect(await statuses()).toEqual([404, 200]);
-  expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
-  await proxy.close();
-  expect(changed).toBeUndefined();
-});
 
 test.each(
   // oxfmt-ignore

@@ -1,19 +1,9 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Health } from "../../../../../gateway/src/health/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import type { Gateway } from "../../../../../gateway/src/index.ts";
-import { createTestGateway, exchangeFetch } from "@protoport/testing";
+import { exchangeFetch } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { LibraryService, respondWatered, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
-import {
-  createProxy,
-  createUpstream,
-  type DescriptorSource,
-  type ProxyGateway,
-  type ProxyOptions,
-  type Upstream,
-} from "../../../../src/create-proxy.ts";
+import { createProxy, type DescriptorSource, type ProxyGateway } from "../../../../src/create-proxy.ts";
 
 // After ten reconfigure calls, a proxy uses only what the last options opened, and has closed everything that earlier
 // options opened.
@@ -114,74 +104,4 @@ test("after several reconfigure calls, only the last upstream has a connection",
   expect(await water(proxy)).toBe(200);
   expect([old.open, old.connections, current.open]).toEqual([0, oldConnections, 1]);
   await proxy.close();
-});
-
-test("each reconfigure call applies its readMaxBytes", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  const optionsOf = (readMaxBytes: number) => ({
-    upstreams: [{ upstream: server.baseUrl, descriptors: greenhouse }],
-    readMaxBytes,
-  });
-  const proxy = await createProxy(optionsOf(1_000));
-  for (let at = 0; at < replacements; at++) {
-    await proxy.reconfigure(optionsOf(at % 2 === 0 ? 3_000 : 1_000));
-    expect(await water(proxy, "x".repeat(2_000))).toBe(at % 2 === 0 ? 200 : 413);
-  }
-  await proxy.close();
-});
-
-/** A gateway that counts reflection calls, and how many watch its health. */
-function createReflected(): { readonly gateway: Gateway; readonly counts: { reflected: number; watches: number } } {
-  const counts = { reflected: 0, watches: 0 };
-  const reflection = createReflectionService([GreenhouseService]);
-  const gateway = createTestGateway({
-    routes: (router) => {
-      router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) });
-      router.service(ServerReflection, {
-        serverReflectionInfo: (requests, context) => {
-          counts.reflected++;
-          return reflection.serverReflectionInfo(requests, context);
-        },
-      });
-      router.service(Health, {
-        async *watch(_, { signal }) {
-          counts.watches++;
-          yield { status: 1 };
-          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-          counts.watches--;
-        },
-      });
-    },
-  });
-  return { gateway, counts };
-}
-
-test("only the last upstream gets reflection and health requests", async () => {
-  const servers = [createReflected(), createReflected()] as const;
-  const addresses: string[] = [];
-  for (const { gateway } of servers) addresses.push(`http://127.0.0.1:${(await gateway.listen()).port}`);
-  // The program that opens an upstream closes it.
-  const opened: Upstream[] = [];
-  const optionsOf = (at: number): ProxyOptions => {
-    const upstream = createUpstream({ addresses: addresses[at % 2] ?? "", healthService: "" });
-    opened.push(upstream);
-    return { upstreams: [{ upstream, descriptors: "reflection", reloadEveryMs: 1_000 }] };
-  };
-  const proxy = await createProxy(optionsOf(0));
-  for (let at = 1; at <= replacements + 1; at++) {
-    expect(await water(proxy)).toBe(200);
-    await proxy.reconfigure(optionsOf(at));
-    await opened.shift()?.drain(1);
-  }
-  expect(await water(proxy)).toBe(200);
-  await expect.poll(() => servers.map(({ counts }) => counts.watches)).toEqual([0, 1]);
-  const [oldReflected, currentReflected] = servers.map(({ counts }) => counts.reflected);
-  // The last upstream's descriptors are read again every second.
-  await expect
-    .poll(() => servers[1].counts.reflected, { timeout: 10_000 })
-    .toBeGreaterThan((currentReflected ?? 0) + 1);
-  expect(servers[0].counts.reflected).toBe(oldReflected);
-  await proxy.close();
-  await opened[0]?.drain(1);
-  for (const { gateway } of servers) await gateway.close();
 });

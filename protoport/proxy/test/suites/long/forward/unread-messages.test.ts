@@ -12,6 +12,7 @@ import { envelope, grpcResponse, startProxy, startScriptedServer } from "@protop
 
 // A message with one field twice loses the first value when the message is decoded and encoded.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];
+const changed = Buffer.from("\x1a\x01c");
 const malformed = Buffer.from("\x1a\x7f");
 
 const waterBed = { rpc: "WaterBed", requests: 1, responses: 1 };
@@ -64,6 +65,10 @@ const onResponse =
 
 const same = <T>(value: T): T => value;
 const copy = <T>(value: T): T => ({ ...value });
+const water = <T extends { readonly message: object }>(value: T): T => {
+  Object.assign(value.message, { note: "c" });
+  return value;
+};
 
 // oxfmt-ignore
 const interceptors = [
@@ -85,6 +90,9 @@ const interceptors = [
   { name: "changes request and response",
     interceptor: ((next) => onRequest(copy)(onResponse(copy)(next))) satisfies Interceptor, sent: encoded,
     got: encoded },
+  { name: "sets a field of request and response",
+    interceptor: ((next) => onRequest(water)(onResponse(water)(next))) satisfies Interceptor, sent: changed,
+    got: changed },
 ];
 
 describe.each([

@@ -69,23 +69,6 @@ test("calls are distributed over all addresses of a host name", async () => {
   });
 });
 
-test("calls are distributed evenly over the reachable servers", async () => {
-  let isBlocked = false;
-  const script: Script = { request: (...args) => (isBlocked ? undefined : respondWatered.request?.(...args)) };
-  const gone = await startScriptedServer({});
-  await gone[Symbol.asyncDispose]();
-  await using one = await startScriptedServer(script);
-  await using other = await startScriptedServer(script);
-  await using client = openGreenhouseClient({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
-  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
-  isBlocked = true;
-  const before = { one: one.requests, other: other.requests };
-  const calls = Array.from({ length: 40 }, () => wateringOf(client));
-  await expect.poll(() => [one.requests - before.one, other.requests - before.other]).toEqual([20, 20]);
-  await client.upstream.drain(1);
-  await Promise.all(calls);
-});
-
 test("a host name's new addresses get calls, and removed addresses are disconnected", async () => {
   const responders: (() => void)[] = [];
   await using three = await startThreeServers({

@@ -1,21 +1,31 @@
-import { writeFileSync } from "node:fs";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { createTestGateway, Differs, GreenhouseService } from "@protoport/testing/proxy";
+import { afterAll, beforeAll } from "vitest";
+import { createTestGateway, Differs, GreenhouseService, ProxyCommand } from "@protoport/testing/proxy";
+import { createTempFolder, within } from "@protoport/testing/process";
 import { Health } from "../../../../../../gateway/src/health/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../../gateway/src/reflection/index.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
-import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
-import { afterAll, beforeAll } from "vitest";
+
+/** A configuration file's settings, and its first upstream's. */
+export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstream?: object };
+
+/** A proxy command in this process. */
+export interface RunningProxy {
+  /** The URL for calls, or "" if the command has not started to serve. */
+  readonly baseUrl: string;
+  /** The URL for probes, or "" without an admin port. */
+  readonly adminUrl: string;
+  /** The printed lines. */
+  readonly lines: readonly string[];
+  /** Requests the stop, as SIGTERM does. */
+  stop(): void;
+}
 
 const folder = createTempFolder();
 
 /** Writes a file, and returns its path. */
-export function fileOf(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
+export const fileOf: (name: string, content: string | Uint8Array) => string = folder.write;
 
-/** The header fields in calls that the upstream has received since the test started, oldest first. */
+/** The header fields in calls that the upstream has received since the proxy started, oldest first. */
 export const calls: Headers[] = [];
 /** Ends calls to the sensor `waits`. */
 export let release: () => void = () => undefined;
@@ -52,53 +62,30 @@ export function useUpstream(): void {
   afterAll(() => folder[Symbol.dispose]());
 }
 
-/** The comparisons, by setting path. */
-export type Effects = Readonly<Record<string, () => Promise<Differs>>>;
-
-/** Starts a proxy with each settings object, and fails if the observations are equal. */
+/**
+ * Starts a proxy with each settings object, and fails if the observations are equal. By default, a proxy listens on
+ * free loopback ports, reads descriptors by reflection, and stops immediately.
+ */
 export async function compare(
   off: TestSettings,
   on: TestSettings,
   observe: (proxy: RunningProxy) => unknown,
 ): Promise<Differs> {
   const observed: unknown[] = [];
-  for (const settings of [off, on]) {
+  for (const { upstream, ...others } of [off, on]) {
     calls.length = 0;
-    await using proxy = await runProxy([address], settings);
-    observed.push(await observe(proxy));
+    const defaults = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 } };
+    const upstreams = [{ addresses: [address], descriptors: "reflection", ...upstream }];
+    const file = fileOf("proxy.yaml", JSON.stringify({ ...defaults, upstreams, ...others }));
+    const command = new ProxyCommand(["--config", file]);
+    await command.waitForLine(/ serves |waiting for descriptors/);
+    const { lines } = command;
+    const urlIn = (pattern: RegExp): string => lines.map((line) => pattern.exec(line)?.[1]).find(Boolean) ?? "";
+    const baseUrl = urlIn(/^(\S+) serves/);
+    const adminUrl = urlIn(/^health and metrics at (\S+)/);
+    observed.push(await observe({ baseUrl, adminUrl, lines, stop: () => command.stop() }));
+    command.stop();
+    await within(command.done, "the end of the command");
   }
   return new Differs(observed);
 }
-
-/** Milliseconds to wait for an effect that the other value must not have. */
-export const settledMs = 1_000;
-
-/** A reading's path. */
-export const reading = "/sensors/4/reading";
-/** The full name of the upstream's service. */
-export const greenhouse: string = GreenhouseService.typeName;
-
-/** Calls a proxy, and reads the response. */
-export async function ask(
-  { baseUrl }: RunningProxy,
-  path: string,
-  init: RequestInit = {},
-): Promise<{ readonly status: number; readonly header: Headers; readonly body: string }> {
-  const response = await fetch(`${baseUrl}${path}`, init);
-  return { status: response.status, header: response.headers, body: await response.text() };
-}
-
-type Observe<Result> = (proxy: RunningProxy) => Promise<Result>;
-
-/** Returns a function that observes a call's status. */
-export function statusOf(path: string, init?: RequestInit): Observe<number> {
-  return async (proxy) => (await ask(proxy, path, init)).status;
-}
-
-/** Returns a function that observes a response's body. */
-export function bodyOf(path: string, init?: RequestInit): Observe<string> {
-  return async (proxy) => (await ask(proxy, path, init)).body;
-}
-
-/** A WaterBed call. */
-export const waterBed: RequestInit = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };

@@ -1,5 +1,4 @@
-import { mkdirSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descriptorSetOf, file_kitchensink_v1_kitchen_sink, runProxyCommand } from "@protoport/testing/proxy";
 import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
@@ -199,15 +198,13 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
     expect(await runProgram(process.execPath, args)).toMatchObject({ exitCode: 0, stderr });
   });
 
-  test("applies --rules, --omit and --visibility to both versions", async () => {
+  test("applies --rules and --omit to both versions", async () => {
     const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
     const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 0 may; 0 accepted.")]);
     const omitted = await check(now, "--against", old, "--omit", "c3.S.Call", "--service", "c3.*");
     const unchanged = { exitCode: 0, stdout: expect.stringContaining("0 changes break clients, 0 may") };
     expect(omitted).toMatchObject(unchanged);
-    const hidden = await check(old, "--against", old, "--visibility", "OTHER", "--service", "c2.*");
-    expect(hidden).toMatchObject(unchanged);
   });
 });
 
@@ -240,74 +237,5 @@ describe("check --against with invalid input", () => {
   )("given %s, exits with 2 and the reason", async ([, args, problem]) => {
     const { exitCode, stdout, stderr } = await check(...args());
     expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
-  });
-});
-
-/** Returns a definition with an extension that annotates its RPC: with a route (`get`), or with a label. */
-function definition(packageName: string, field: "get" | "restriction", value: string): string {
-  const number = field === "get" ? 72295728 : 72295727;
-  return `syntax = "proto3"; package ${packageName}; import "google/protobuf/descriptor.proto";
-message Rule { string ${field} = 2; } extend google.protobuf.MethodOptions { Rule rule = ${number}; }
-service S { rpc Call(M) returns (M) { option (rule).${field} = "${value}"; } } message M {}
-`;
-}
-
-describe("a git revision for --against", () => {
-  const repository = createTempFolder();
-  afterAll(() => repository[Symbol.dispose]());
-  const programs = { PATH: [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter) };
-
-  async function run(program: string, ...args: readonly string[]): Promise<ProgramResult> {
-    const environment = { ...programs, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
-    return await runProgram(program, args, { folder: repository.path, environment });
-  }
-
-  beforeAll(async () => {
-    mkdirSync(repository.file("inner"));
-    repository.write("a.proto", definition("a", "get", "/one"));
-    repository.write("inner/b.proto", definition("b", "restriction", "ONE"));
-    await run("git", "init", "-q");
-    await run("git", "add", ".");
-    await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "One");
-    repository.write("a.proto", definition("a", "get", "/two"));
-    repository.write("inner/b.proto", definition("b", "restriction", "TWO"));
-    expect(await run("buf", "build", "-o", "now.binpb")).toMatchObject({ exitCode: 0 });
-  }, 60_000);
-
-  test("is compiled by buf from the committed files", async () => {
-    const { exitCode, stdout } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
-    expect([exitCode, stdout]).toEqual([
-      1,
-      expect.stringContaining("a.proto:3: error: route-removed a.S.Call GET /one\n"),
-    ]);
-  });
-
-  test("is compiled in the current folder of the repository", async () => {
-    const inner = { folder: repository.file("inner"), environment: programs };
-    const args = [main, "check", "../now.binpb", "--against", "HEAD", "--service", "b.S"];
-    const { exitCode, stdout } = await runProgram(process.execPath, args, inner);
-    expect([exitCode, stdout]).toEqual([
-      1,
-      expect.stringContaining("b.proto:3: error: visibility-narrowed b.S.Call\n"),
-    ]);
-  });
-
-  test("is refused if buf is not installed", async () => {
-    const environment = { PATH: dirname((await run("which", "git")).stdout) };
-    const args = [main, "check", "now.binpb", "--against", "HEAD"];
-    expect(await runProgram(process.execPath, args, { folder: repository.path, environment })).toMatchObject({
-      exitCode: 2,
-      stderr: 'cannot build the definition of HEAD with buf: the program "buf" is not installed\n',
-    });
-  });
-
-  test("is refused with buf's error if its definition does not compile", async () => {
-    repository.write("a.proto", "no");
-    await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "Two");
-    const { exitCode, stderr } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
-    expect([exitCode, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^cannot build the definition of HEAD with buf: .*a\.proto:1:1:/),
-    ]);
   });
 });

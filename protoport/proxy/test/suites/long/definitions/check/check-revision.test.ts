@@ -1,5 +1,5 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 
@@ -125,5 +125,26 @@ describe("a git revision for --against", () => {
     });
     expect(ended).toEqual({ exitCode: null, stdout: "", stderr: "" });
     expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  test("is refused if buf is not installed", async () => {
+    const path = dirname((await run(outer, "which", "git")).stdout);
+    const args = [main, "check", "now.binpb", "--against", "HEAD"];
+    expect(
+      await runProgram(process.execPath, args, { folder: outer, environment: { ...environment, PATH: path } }),
+    ).toMatchObject({
+      exitCode: 2,
+      stderr: 'cannot build the definition of HEAD with buf: the program "buf" is not installed\n',
+    });
+  });
+
+  test("is refused with buf's error if its definition does not compile", async () => {
+    folder.write("shop #1/proto/shop.proto", "no");
+    await commit();
+    const { exitCode, stderr } = await check(outer, "HEAD");
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cannot build the definition of HEAD with buf: .*shop\.proto:1:1:/),
+    ]);
   });
 });

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
-import { descriptorSetOf, restrictedGreenhouse, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
+import { descriptorSetOf, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
 import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
@@ -71,24 +70,6 @@ describe("the openapi command", () => {
     const document = createOpenApi([LibraryService], { info: { title: LibraryService.typeName, version: "1.0.0" } });
     const { printed } = await runProxyCommand("openapi", both, "--service", LibraryService.typeName);
     expect(printed).toBe(JSON.stringify(document));
-  });
-});
-
-describe("the openapi command's output file", () => {
-  test.each([
-    { name: "openapi.json", args: [] },
-    { name: "openapi.yaml", args: ["--rest", "lenient", "--mcp", "orders.*"] },
-  ])("$name equals the document of a running proxy", async ({ name, args }) => {
-    const flags = ["--upstream", "http://127.0.0.1:1", "--descriptors", orders, "--port", "0", ...args];
-    await using proxy = await startProxyProcess(flags);
-    const sent = await fetch(`${proxy.baseUrl}/${name}`);
-    const out = folder.file(name);
-    expect(await runProxyCommand("openapi", orders, "--out", out, ...args)).toEqual({
-      exitCode: 0,
-      printed: "",
-      errors: "",
-    });
-    expect(readFileSync(out, "utf8")).toBe(await sent.text());
   });
 });
 
