@@ -1,9 +1,11 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
-import { frameFlag, frameType, headersFrame } from "@protoport/testing";
+import { type Certificate, createCertificate, frameFlag, frameType, headersFrame } from "@protoport/testing/http";
 import {
   descriptorSetOf,
   grpcHead,
@@ -15,6 +17,7 @@ import {
 } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 import { toUrl } from "../../src/command/proxy-server.ts";
 
 /** Waters a bed, and returns the HTTP status. */
@@ -35,6 +38,15 @@ function createSettings() {
     return ["--config", folder.write("proxy.yaml", JSON.stringify({ ...common, ...settings }))];
   };
   return { folder, configure };
+}
+
+const flags = ["--port", "0", "--drain-delay-ms", "0", "--drain-timeout-ms", "0"];
+
+/** Returns the values of a metric, one for each upstream or file. */
+async function metric(command: ProxyCommand, name: string): Promise<readonly number[]> {
+  const adminUrl = await command.url(/^health and metrics at (\S+)/);
+  const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+  return samples.filter((sample) => sample.name === name).map(({ value }) => value);
 }
 
 async function reloadConfiguration(command: ProxyCommand): Promise<void> {
@@ -102,9 +114,8 @@ test("a call in flight finishes after a reload replaces its upstream", async () 
 test("reloaded descriptors with a new field renew the OpenAPI document", async () => {
   await using server = await startScriptedServer(respondWatered);
   const { folder } = createSettings();
-  const drain = ["--drain-delay-ms", "0", "--drain-timeout-ms", "0"];
   const upstream = ["--upstream", server.baseUrl, "--descriptors", folder.file("greenhouse.binpb")];
-  await using command = new ProxyCommand(["--port", "0", ...drain, ...upstream]);
+  await using command = new ProxyCommand([...flags, ...upstream]);
   const baseUrl = await command.serving;
   const readDocument = async (): Promise<string> => await (await fetch(`${baseUrl}/openapi.json`)).text();
   expect(await readDocument()).not.toContain('"unit"');
@@ -166,6 +177,99 @@ test("SIGHUP reloads the descriptors even if the configuration file is invalid",
   command.hangUp();
   expect(await command.waitForLine(/^descriptors reloaded\n {2}\+ \/orders\.v1\.Orders\/List$/)).toBeDefined();
   expect(command.errors.join()).toContain("cannot reload the configuration");
+});
+
+test("an unreachable upstream keeps its descriptors when the configuration is reloaded", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  await using orders = await startReflectedUpstream(
+    serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] }),
+  );
+  const { folder, configure } = createSettings();
+  const first = {
+    addresses: [server.baseUrl],
+    descriptors: folder.file("greenhouse.binpb"),
+    services: ["greenhouse.*"],
+  };
+  const second = { addresses: [orders.address], descriptors: "reflection", services: ["orders.*"] };
+  await using command = new ProxyCommand(configure("", { upstreams: [first, second] }));
+  const baseUrl = await command.serving;
+  await orders.stop();
+  configure("", { upstreams: [first, { ...second, connections: 2 }], docs: false });
+  await reloadConfiguration(command);
+  expect(command.errors.join()).toContain(`serving ${orders.address} by its previous descriptors: `);
+  const statuses = ["/openapi.json", "/v1/orders/7"].map(async (path) => (await fetch(baseUrl + path)).status);
+  expect([await water(baseUrl), ...(await Promise.all(statuses))]).toEqual([200, 404, 503]);
+});
+
+test("a reload with invalid descriptors is logged once, and keeps the previous descriptors", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  const { folder } = createSettings();
+  const upstream = ["--upstream", server.baseUrl, "--descriptors", folder.file("greenhouse.binpb")];
+  await using command = new ProxyCommand([...flags, "--admin-port", "0", ...upstream]);
+  const baseUrl = await command.serving;
+  const read = (name: string): Promise<readonly number[]> => metric(command, `gateway_descriptors_reload_${name}`);
+  const [startedAtS = Number.NaN] = await read("last_success_seconds");
+  expect([await read("successful"), Math.abs(Date.now() / 1_000 - startedAtS) < 600]).toEqual([[1], true]);
+  folder.write("greenhouse.binpb", "no descriptors");
+  for (let reload = 0; reload < 3; reload++) {
+    command.hangUp();
+    await expect.poll(() => read("successful")).toEqual([0]);
+    expect(await water(baseUrl)).toBe(200);
+  }
+  const adminUrl = await command.url(/^health and metrics at (\S+)/);
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
+  expect(await read("last_success_seconds")).toEqual([startedAtS]);
+  folder.write("greenhouse.binpb", greenhouse);
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors are readable again, unchanged$/)).toBeDefined();
+  expect((await read("last_success_seconds"))[0]).toBeGreaterThan(startedAtS);
+  const problem =
+    /^cannot reload the descriptors: .*they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/;
+  expect(command.errors).toEqual([expect.stringMatching(problem)]);
+});
+
+test("an upstream's changes are reported while another one is unreachable", async () => {
+  const orders = serviceWithRoutes("orders.v1.Orders", {});
+  await using upstream = await startReflectedUpstream(orders);
+  const upstreams = ["--upstream", "http://127.0.0.1:1", "--upstream", upstream.address, "--reflection"];
+  const patterns = ["http://127.0.0.1:1=missing.*", `${upstream.address}=orders.*`, `${upstream.address}=shop.*`];
+  const services = patterns.flatMap((pattern) => ["--service", pattern]);
+  await using command = new ProxyCommand([...flags, ...upstreams, ...services]);
+  await command.serving;
+  upstream.offer(orders, serviceWithRoutes("shop.v1.Shop", { Get: [] }));
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors reloaded\n {2}\+ \/shop\.v1\.Shop\/Get$/)).toBeDefined();
+  const problem = "127\\.0\\.0\\.1:1: .*; the previous descriptors of these upstreams stay in use";
+  expect(await command.waitForLine(new RegExp(`^cannot reload the descriptors: ${problem}$`))).toBeDefined();
+  expect(command.printed.join()).not.toContain("unchanged");
+});
+
+test("SIGHUP applies a renewed certificate, but no expired one", async () => {
+  const { folder } = createSettings();
+  const write = ({ cert, key }: Certificate): void => {
+    folder.write("cert.pem", cert);
+    folder.write("key.pem", key);
+  };
+  write(createCertificate("good"));
+  const tls = ["--tls-cert", folder.file("cert.pem"), "--tls-key", folder.file("key.pem")];
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("greenhouse.binpb")];
+  await using command = new ProxyCommand([...flags, "--admin-port", "0", ...tls, ...upstream]);
+  const { port } = new URL(await command.serving);
+  const served = async (): Promise<unknown> => {
+    const socket = connect({ host: "127.0.0.1", port: Number(port), rejectUnauthorized: false });
+    await within(once(socket, "secureConnect"), "a connection");
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return [CN, await metric(command, "gateway_file_reload_successful")];
+  };
+  write(createCertificate("expired", new Date(Date.now() - 3_600_000)));
+  command.hangUp();
+  const problem = /^cannot reload the certificate: .*the certificate expired at 20/;
+  expect(await command.waitForLine(problem)).toBeDefined();
+  expect(await served()).toEqual(["good", [0]]);
+  write(createCertificate("renewed"));
+  command.hangUp();
+  await expect.poll(served).toEqual(["renewed", [1]]);
 });
 
 test("an item of rest.services adds its options to rest.options", async () => {

@@ -7,7 +7,7 @@ import { reasonOf, startGreenhouse, startProxy, waterBedProcedure } from "@proto
 import { eventsOf, initializedRequest, initializedRevision, postMcp, toolNameOf } from "@protoport/testing";
 import { type Address, exchangeHttp1, type Field, openHttp1 } from "@protoport/testing/http";
 
-// Progress and cancellation of tool calls through a proxy, compared with a gateway that has the handlers.
+// Progress and cancellation of tool calls. The gateway has the same tests for its handlers.
 
 const water = toolNameOf(waterBedProcedure);
 const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
@@ -21,42 +21,33 @@ interface Serving {
   readonly end: () => void;
 }
 
-const mcp = () => createMcp({ tools: ["greenhouse.v1.*"] });
-
-async function startGateway(): Promise<Serving> {
+async function start(): Promise<Serving> {
   const begun = Promise.withResolvers<AbortSignal>();
   const ended = Promise.withResolvers<void>();
   const handle = async (signal: AbortSignal): Promise<void> => {
     begun.resolve(signal);
     await ended.promise;
   };
-  const greenhouse = await startGreenhouse(
-    {
-      waterBed: async ({ bed }, { signal }) => {
-        await handle(signal);
-        return { bed };
-      },
-      async *watchReadings({ sensor }, { signal }) {
-        yield { sensor };
-        yield { sensor };
-        await handle(signal);
-      },
+  const greenhouse = await startGreenhouse({
+    waterBed: async ({ bed }, { signal }) => {
+      await handle(signal);
+      return { bed };
     },
-    { mcp: mcp() },
-  );
+    async *watchReadings({ sensor }, { signal }) {
+      yield { sensor };
+      yield { sensor };
+      await handle(signal);
+    },
+  });
+  const { address, port } = greenhouse.address;
+  const mcp = createMcp({ tools: ["greenhouse.v1.*"] });
+  const proxy = await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], { mcp });
   onTestFinished(async () => {
     ended.resolve();
+    await proxy[Symbol.asyncDispose]();
     await greenhouse[Symbol.asyncDispose]();
   });
-  return { address: greenhouse.address, begun: begun.promise, end: ended.resolve };
-}
-
-async function startProxied(): Promise<Serving> {
-  const serving = await startGateway();
-  const { address, port } = serving.address;
-  const proxy = await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], { mcp: mcp() });
-  onTestFinished(() => proxy[Symbol.asyncDispose]());
-  return { ...serving, address: proxy.address };
+  return { address: proxy.address, begun: begun.promise, end: ended.resolve };
 }
 
 const calls = [
@@ -64,10 +55,7 @@ const calls = [
   { name: "a stream", tool: watch, args: { sensor: "a" } },
 ];
 
-describe.each([
-  { name: "of a gateway", start: startGateway },
-  { name: "through a proxy", start: startProxied },
-])("a tool call $name", ({ start }) => {
+describe("a tool call through a proxy", () => {
   afterEach(() => void vi.restoreAllMocks());
 
   test.each(calls)("is cancelled by its client's notification: $name", async ({ tool, args }) => {

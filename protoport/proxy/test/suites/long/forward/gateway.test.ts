@@ -1,18 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
-import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
-import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
+import { createProxy } from "../../../../src/create-proxy.ts";
+import { errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { exchangeHttp1, fieldValue, startOnLoopback } from "@protoport/testing/http";
+import { exchangeHttp1, fieldValue } from "@protoport/testing/http";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { descriptorSetOf, startGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+import { startGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 
 // Gateway features that a proxy has too.
@@ -125,46 +124,6 @@ test("admit gets RPC, route and credential before the call is forwarded", async 
   expect([response.status, await response.text()]).toEqual([403, '{"reason":"not you"}']);
   expect(events).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
   expect(upstream.connections).toBe(0);
-});
-
-test("CORS, trusted proxies, endpoints and onResponse work as in a gateway", async () => {
-  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
-  const requests: CompletedRequest[] = [];
-  const options: Partial<ProxyOptions> = {
-    cors: { origins: ["https://a.example"] },
-    trustedProxies: { addresses: ["127.0.0.1"] },
-    endpoints: [{ path: "/livez", open: true, handle: () => ({ httpStatus: 200, body: "live" }) }],
-    routes: (router) =>
-      router.service(FileService, {
-        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`local ${name}`) }),
-      }),
-    onResponse: (answered) => void requests.push(answered),
-  };
-  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
-  const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };
-  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
-  expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
-  expect(requests.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
-    ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
-  ]);
-  expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
-  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("local a");
-  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
-  const { data } = await createClient(FileService, transport).getFile({ name: "b" });
-  expect(Buffer.from(data).toString()).toBe("local b");
-});
-
-test("a proxy provides a Node.js handler, a Fetch function and services for OpenAPI", async () => {
-  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
-  const proxy = await createProxy({
-    upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
-  });
-  await using server = await startOnLoopback(createServer(proxy.handler));
-  expect(await (await fetch(`${server.baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
-  expect(await (await proxy.fetch(new Request("http://a/sensors/b/reading"))).text()).toBe('{"sensor":"b"}');
-  const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
-  expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
-  await proxy.close();
 });
 
 test("upstream connections are closed after close() or a failed start", async () => {

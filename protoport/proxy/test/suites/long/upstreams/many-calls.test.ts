@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
-import { createTestGateway, frame, frameBytes, frameFlag, frameType, startOnLoopback } from "@protoport/testing";
+import { createTestGateway, frameBytes, frameFlag, frameType, startOnLoopback } from "@protoport/testing";
 import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
 import {
   type GreenhouseClient,
@@ -270,29 +270,6 @@ test.each(
   expect(client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 1 });
   expect(await respondToAll(server, [first, behind])).toEqual(["ok"]);
   expect(server.scripted.requests).toBe(3);
-});
-
-test("calls that are queued at GOAWAY are sent once, on other connections", async () => {
-  const processed: string[] = [];
-  await using server = await startScriptedServer({
-    opening: [settingFrame(3, 4)],
-    request: (connection, id) => {
-      processed.push(`${connection.index}:${id}`);
-      if (connection.requests < 4) return;
-      const payload = Buffer.alloc(8);
-      payload.writeUInt32BE(id);
-      const responses = Array.from({ length: 4 }, (_, at) => grpcResponse(id - 2 * at, watered)).flat();
-      connection.send(frame(frameType.goAway, 0, 0, payload), ...responses);
-    },
-  });
-  await using client = openGreenhouseClient({
-    addresses: server.baseUrl,
-    connections: 1,
-    limits: { streamsBeforeSettings: 1 },
-  });
-  expect(await outcomesOf(client, 60)).toEqual({ ok: 60 });
-  expect(processed).toHaveLength(60);
-  expect(server.connections).toBe(15);
 });
 
 test("a server that refuses additional connections keeps its calls", async () => {
