@@ -127,7 +127,18 @@ test("start rejects after mount has refused an initialized application", async (
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} });
   const app = { isInitialized: true, use: (): void => undefined };
   expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.startAllMicroservices(), app.init()");
-  await expect(strategy.start()).rejects.toThrow("no client can reach the RPCs");
+  const problem =
+    "no client can reach the RPCs: set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
+  await expect(strategy.start()).rejects.toThrow(problem);
+});
+
+test.each<[name: string, ofNest: object, options: object, problem: string]>([
+  ["url", { url: "127.0.0.1:5000" }, {}, "set listen of the third argument"],
+  ["credentials", { credentials: {} }, {}, "set tls of the option listen"],
+  ["channelOptions", { channelOptions: {} }, {}, "they are options of a server of grpc-js"],
+  ["listens", {}, { listens: {} }, 'unknown option "listens"'],
+])("the option %s is refused", (_name, ofNest, options, problem) => {
+  expect(() => createGatewayStrategy(ServerGrpc, { handlers: {}, ...ofNest }, options)).toThrow(problem);
 });
 
 test("start rejects when the port is in use", async () => {

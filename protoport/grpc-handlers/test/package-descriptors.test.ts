@@ -209,6 +209,8 @@ describe("addGrpcJsService", () => {
       ["a definition of another service", loadGarden(),
         'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
         [GreenhouseService]],
+      ["descriptors without services", loadGarden(),
+        'the definition is of service "garden.v1.Garden", and the descriptors have no service', []],
       ["a definition with an unknown method",
         { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
         'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not', undefined],

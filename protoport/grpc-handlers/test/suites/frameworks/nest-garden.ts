@@ -29,12 +29,7 @@ type Observable = { pipe(...operators: unknown[]): Observable };
 /** A major Nest version on a platform. */
 export interface NestVersion {
   /** Creates an application with the controller and its enhancers. */
-  create(
-    this: void,
-    options?: GatewayStrategyOptions,
-    ofNest?: object,
-    parts?: Partial<ApplicationParts>,
-  ): Promise<NestGarden>;
+  create(this: void, options?: GatewayStrategyOptions, parts?: Partial<ApplicationParts>): Promise<NestGarden>;
   readonly require: NodeJS.Require;
   startOwn(this: void): Promise<number>;
 }
@@ -189,11 +184,11 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
 
   return {
     require,
-    async create(options = {}, ofNest = {}, parts = {}) {
+    async create(options = {}, parts = {}) {
       const order: string[] = [];
       const app = await createApplication(order, parts);
       parts.prepare?.(app);
-      const strategy = createGatewayStrategy(microservices.ServerGrpc, { ...grpcOptions, ...ofNest }, options);
+      const strategy = createGatewayStrategy(microservices.ServerGrpc, grpcOptions, options);
       if (parts.hybrid !== null) app.connectMicroservice({ strategy }, parts.hybrid ?? { inheritAppConfig: true });
       return { app, strategy, order };
     },

@@ -52,12 +52,12 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
 
   describe.each(guards)("with $name", ({ label, parts }) => {
     test("refuses calls as own routes do if the guards are inherited", async () => {
-      const url = await listen(await create({}, {}, parts(version)));
+      const url = await listen(await create({}, parts(version)));
       expect([await statusOf(`${url}/page`), await statusOf(url + tree)]).toEqual([403, 403]);
     });
 
     test("is refused by mount if the guards are not inherited", async () => {
-      const { app, strategy } = await create({}, {}, { ...parts(version), hybrid: {} });
+      const { app, strategy } = await create({}, { ...parts(version), hybrid: {} });
       expect(() => strategy.mount(app)).toThrow(
         `RPCs would skip global guards of the application: ${label} (global). Call app.connectMicroservice({ strategy }`,
       );
@@ -68,7 +68,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     { name: "inherits guards", hybrid: { inheritAppConfig: true } },
     { name: "does not inherit guards", hybrid: {} },
   ])("prevents the start if it $name and a guard is added after mount", async ({ hybrid }) => {
-    const { app, strategy } = await create({}, {}, { hybrid });
+    const { app, strategy } = await create({}, { hybrid });
     strategy.mount(app);
     app.useGlobalGuards(new DenyAll());
     await app.startAllMicroservices();
@@ -88,7 +88,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     { name: "mount and connectMicroservice", isDeferred: false },
     { name: "a deferred initialization", isDeferred: true },
   ])("prevents the start if a guard is added after $name", async ({ isDeferred }) => {
-    const { app, strategy } = await create({}, {}, { hybrid: null });
+    const { app, strategy } = await create({}, { hybrid: null });
     strategy.mount(app);
     app.connectMicroservice({ strategy }, { inheritAppConfig: true, deferInitialization: isDeferred });
     if (isDeferred) await app.startAllMicroservices();
@@ -107,7 +107,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
   });
 
   test("runs a guard that is added before a deferred initialization", async () => {
-    const garden = await create({}, {}, { hybrid: { inheritAppConfig: true, deferInitialization: true } });
+    const garden = await create({}, { hybrid: { inheritAppConfig: true, deferInitialization: true } });
     garden.strategy.mount(garden.app);
     garden.app.useGlobalGuards(new DenyAll());
     await garden.app.startAllMicroservices();
@@ -130,7 +130,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     };
     const configure = (consumer: object): unknown =>
       Reflect.get(consumer, "apply").call(consumer, auth).forRoutes("*path");
-    const url = await listen(await create({}, {}, { configure }));
+    const url = await listen(await create({}, { configure }));
     for (const path of ["/page", tree]) {
       expect([await statusOf(url + path), await statusOf(url + path, { ...open, "x-token": "1" })]).toEqual([401, 200]);
     }
@@ -143,7 +143,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
   ])("prevents a start $name if a global prefix keeps middleware from its RPCs", async ({ isInitializedFirst }) => {
     const configure = (consumer: object): unknown =>
       Reflect.get(consumer, "apply").call(consumer, passOn).forRoutes("*path");
-    const { app, strategy } = await create({}, {}, { configure });
+    const { app, strategy } = await create({}, { configure });
     app.setGlobalPrefix("api");
     strategy.mount(app);
     const start = async (): Promise<void> => {
@@ -167,7 +167,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
         Reflect.get(consumer, "apply")
           .call(consumer, ...middleware)
           .forRoutes("*path");
-      const garden = await create({ ignoredMiddleware: [Ignored] }, {}, { configure });
+      const garden = await create({ ignoredMiddleware: [Ignored] }, { configure });
       garden.app.setGlobalPrefix("api");
       return await listen(garden);
     };
@@ -180,7 +180,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     const peers: string[] = [];
     const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
     const parts = { fastify: { trustProxy: ["127.0.0.1"] } };
-    const garden = await create({ gateway }, {}, parts);
+    const garden = await create({ gateway }, parts);
     Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
     const url = await listen(garden);
     for (const address of ["192.0.2.1", "2001:db8::7"])
@@ -193,7 +193,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     const port = await freePort();
     const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
     const listening = { host: "127.0.0.1", port };
-    const garden = await create({ gateway, listen: listening }, {}, { fastify: { trustProxy: ["127.0.0.1"] } });
+    const garden = await create({ gateway, listen: listening }, { fastify: { trustProxy: ["127.0.0.1"] } });
     Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
     const header = { ...open, "x-forwarded-for": "192.0.2.1" };
     for (const url of [await listen(garden), `http://127.0.0.1:${port}`])
@@ -235,7 +235,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
 
 describe.each(nestVersions.filter(([name]) => name.endsWith("Fastify")))("HTTP/2 in Nest, %s", (_name, { create }) => {
   test("app.close ends although a client does not read an endless stream", async () => {
-    const garden = await create({ closeTimeoutMs: 50 }, {}, { fastify: { http2: true } });
+    const garden = await create({ closeTimeoutMs: 50 }, { fastify: { http2: true } });
     const socket = connectTcp(Number(new URL(await listen(garden)).port), "127.0.0.1");
     onTestFinished(() => void socket.destroy());
     const session = connect("http://127.0.0.1", { createConnection: () => socket }).on("error", () => undefined);
