@@ -148,3 +148,21 @@ test.each([
   if (isAdmitted) expect(call(issuer, procedure)).not.toThrow();
   else expect(call(issuer, procedure)).toThrow("too many calls");
 });
+
+test("a principal that is known only later is limited too", async () => {
+  const check = (): undefined => undefined;
+  const admit = limitRates(
+    async ({ contextValues }) => {
+      await Promise.resolve();
+      contextValues.set(principalKey, { kind: "principal", subject: "ada", issuer: undefined, scopes: "all" });
+      return check;
+    },
+    { perPrincipal: 0.1 },
+  );
+  const call = async (): Promise<unknown> =>
+    await admit(
+      Object.assign(requestFrom("192.0.2.9"), { procedure: "/a.A/Get", contextValues: createContextValues() }),
+    );
+  await expect(call()).resolves.toBe(check);
+  await expect(call()).rejects.toThrow("too many calls: the principal limit");
+});

@@ -5,6 +5,7 @@ import { callOf } from "../shell-call.ts";
 test.each([
   { procedure: "/shop.v1.Shop/Get", want: "shop.v1.Shop/Get" },
   { procedure: "/shop;id.Shop/Get", want: "'shop;id.Shop/Get'" },
+  { procedure: "/a'b'c/Get", want: String.raw`'a'\''b'\''c/Get'` },
   { procedure: "/shop.v1.Shop/Get;", want: "'shop.v1.Shop/Get;'" },
 ])("the procedure $procedure is written as $want in a grpcurl command", ({ procedure, want }) => {
   expect(writeGrpcurl(callOf({ procedure })).split("\n").at(-1)).toBe(`  127.0.0.1:8080 ${want}`);

@@ -1,3 +1,4 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { flattenRules, narrowedRules, type RuleValues } from "../../../src/definitions/compare/narrowed-rules.ts";
 
@@ -8,4 +9,17 @@ function ofKeys(minLen: string): RuleValues {
 
 test("narrowedRules distinguishes the rules of map keys and map values", () => {
   expect(narrowedRules(ofKeys("1"), ofKeys("2"))).toEqual(["map.keys.string.minLen"]);
+});
+
+test.for<[path: string, wide: JsonValue, narrow: JsonValue]>([
+  ["string.minLen", "1", "2"],
+  ["repeated.maxItems", "2", "1"],
+  ["string.in", ["a", "b"], ["a"]],
+  ["string.notIn", ["a"], ["a", "b"]],
+  ["cel", [{ id: "a" }], [{ id: "a" }, { id: "b" }]],
+  ["required", false, true],
+])("narrowedRules reports the rule %s from %j to %j, and not back", ([path, wide, narrow]) => {
+  const rule = (value: JsonValue): RuleValues => new Map([[path, value]]);
+  expect(narrowedRules(rule(wide), rule(narrow))).toEqual([path]);
+  expect(narrowedRules(rule(narrow), rule(wide))).toEqual([]);
 });

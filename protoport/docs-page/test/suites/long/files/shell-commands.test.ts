@@ -4,7 +4,7 @@ import { runProgram } from "../../../../../testing/src/process/child-program.ts"
 import { callOf } from "../../../shell-call.ts";
 
 /** Strings that a shell would run, expand or split if they were not quoted. */
-const hostile = ["a;touch${IFS}x;b", "$(id)", "`id`", "a b", "a'b", 'a"b', "*", "a\nb", "~root", "-o", "a\\b", "é"];
+const hostile = ["a;touch${IFS}x;b", "$(id)", "`id`", "a b", "a'b'c", 'a"b', "*", "a\nb", "~root", "-o", "a\\b", "é"];
 
 /** Returns the arguments that a shell passes to a command's program. */
 async function wordsOf(command: string): Promise<readonly string[]> {
