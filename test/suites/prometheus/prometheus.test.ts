@@ -195,28 +195,33 @@ const slowCommits = `
   CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(12); RETURN NULL; END';
   CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
 
-test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
+// Concurrent, because each waits for the seconds in which an alert is pending.
+test.concurrent.for<{ name: string; start: () => Outage | Promise<Outage> }>([
   { name: "PostgreSQL is killed", start: () => withPostgres((postgres) => postgres.stop("immediate")) },
   { name: "the disk is full", start: withSmallDisk },
   { name: "commits take 12 s", start: () => withPostgres((_, url) => runSql(url, slowCommits)) },
-])("when $name, the REST call metric has errors and an alert fires", { timeout: 120_000 }, async ({ start }) => {
-  await using outage = await start();
-  const { calls, metrics } = await addressesOf(outage.server);
-  await using prometheus = await startPrometheus([metrics], withShortTimes);
-  const end = new AbortController();
-  const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
-  const series = "http_server_request_duration_seconds_count";
-  await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
-  expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
-  const [availability = ""] = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
-  expect(await prometheus.valueOf(availability)).toBe(1);
-  await outage.begin();
-  const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
-  await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
-  const paged = async (): Promise<readonly unknown[]> =>
-    (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
-  await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
-  expect(await prometheus.valueOf(availability)).toBeLessThan(0.999);
-  end.abort();
-  await Promise.all(load);
-});
+])(
+  "when $name, the REST call metric has errors and an alert fires",
+  { timeout: 120_000 },
+  async ({ start }, { expect: { poll } }) => {
+    await using outage = await start();
+    const { calls, metrics } = await addressesOf(outage.server);
+    await using prometheus = await startPrometheus([metrics], withShortTimes);
+    const end = new AbortController();
+    const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
+    const series = "http_server_request_duration_seconds_count";
+    await poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
+    expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
+    const [availability = ""] = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
+    expect(await prometheus.valueOf(availability)).toBe(1);
+    await outage.begin();
+    const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
+    await poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
+    const paged = async (): Promise<readonly unknown[]> =>
+      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+    await poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
+    expect(await prometheus.valueOf(availability)).toBeLessThan(0.999);
+    end.abort();
+    await Promise.all(load);
+  },
+);
