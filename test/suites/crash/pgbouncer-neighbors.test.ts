@@ -105,7 +105,7 @@ test.each(leftOnConnections)(
   "a store stays healthy with $name left by another client",
   { timeout },
   async ({ sql }) => {
-    const count = 600;
+    const count = 200;
     await createPlants(count);
     await leaveOnConnections(pooler.url, sql);
     const store = await open();

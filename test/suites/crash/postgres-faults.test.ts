@@ -11,7 +11,8 @@ import { startPlantServer } from "../../support/server/plant-server.ts";
 import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 
-const faults = 30;
+/** The number of cut connections and of crashes. The nightly run uses 30. */
+const faults = Number(process.env["CRASHES"] ?? 8);
 const plants = 500_000;
 const timeout = 300_000;
 

@@ -6,7 +6,8 @@ import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 
-const kills = 30;
+/** The number of kills. The nightly run uses 30. */
+const kills = Number(process.env["CRASHES"] ?? 8);
 const plants = 200_000n;
 
 describe("a server on SQLite that is killed under load", () => {
