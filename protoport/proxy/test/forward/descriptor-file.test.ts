@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
+import { countRefTimers } from "../../../testing/src/ref-timers.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 import { createUpstream } from "../../src/upstreams/index.ts";
@@ -109,4 +110,15 @@ test("a watch that stops during a check schedules no other", async () => {
   // Takes longer than the check's own `stat` call.
   for (let turn = 0; turn < 20; turn++) await stat(path);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("the watch of a descriptor file does not keep the process running", async () => {
+  using folder = createTempFolder();
+  const settings = { isProxied: () => true, reloadEveryMs: 10, reflectionHeader: {} };
+  await using upstream = createUpstream({ addresses: "http://127.0.0.1:1" });
+  const source = toDescriptorSource(pathToFileURL(folder.write("set.binpb", "")), { ...settings, upstream });
+  const timers = countRefTimers();
+  const stopWatch = source.watch?.(() => undefined);
+  expect(countRefTimers()).toBe(timers);
+  stopWatch?.();
 });

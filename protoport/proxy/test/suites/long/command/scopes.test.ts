@@ -9,11 +9,10 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../../../../../testing/src/auth/identity-provider.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "@protoport/testing/http";
+import { exchangeHttp1, type Field, fieldValue, type HttpRequest } from "@protoport/testing/http";
 import { createTestGateway, getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // authentication.publicUrl and authentication.scopes.
@@ -69,23 +68,15 @@ ${others}
   return file;
 }
 
-async function ask(
-  proxy: ProxyProcess,
-  version: HttpVersion,
-  request: HttpRequest,
-  token?: string,
-): Promise<{ httpStatus: number; challenge: string | null; grpcStatus: string | null; body: string }> {
+async function ask(proxy: ProxyProcess, request: HttpRequest, token?: string) {
   const credential: readonly Field[] = token === undefined ? [] : [["authorization", `Bearer ${token}`]];
   const { hostname, port } = new URL(proxy.baseUrl);
   const all = { ...request, header: [...request.header, ...credential] };
-  const { httpStatus, header, trailer, body } = await exchange({ address: hostname, port: Number(port) }, version, all);
-  return {
-    httpStatus,
-    challenge: fieldValue(header, "www-authenticate") ?? null,
-    grpcStatus: fieldValue(header, "grpc-status") ?? fieldValue(trailer, "grpc-status") ?? null,
-    body: String(body),
-  };
+  const { httpStatus, header, body } = await exchangeHttp1({ address: hostname, port: Number(port) }, all);
+  return { httpStatus, challenge: fieldValue(header, "www-authenticate") ?? null, body: String(body) };
 }
+
+const waterBed = { httpMethod: "POST", path: "/beds/7:water", header: [] };
 
 function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
@@ -106,7 +97,7 @@ describe("a proxy with publicUrl and scopes", () => {
     { path: "/mcp", resource: `${publicUrl}/mcp` },
   ])("publishes metadata for $resource without a credential", async ({ path, resource }) => {
     const url = `/.well-known/oauth-protected-resource/shop${path}`;
-    const document = await ask(proxy, "1.1", { httpMethod: "GET", path: url, header: [] });
+    const document = await ask(proxy, { httpMethod: "GET", path: url, header: [] });
     expect(document.httpStatus).toBe(200);
     expect(JSON.parse(document.body)).toEqual({
       resource,
@@ -120,32 +111,27 @@ describe("a proxy with publicUrl and scopes", () => {
   test.each([
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
-    { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, document: "/shop" },
+    { name: "a REST call", request: waterBed, document: "/shop" },
   ])("challenges $name with the metadata URL of its resource", async ({ request, document }) => {
-    const { httpStatus, challenge } = await ask(proxy, "1.1", request);
+    const { httpStatus, challenge } = await ask(proxy, request);
     expect([httpStatus, challenge]).toEqual([
       401,
       `Bearer realm="proxy", resource_metadata="https://api.example/.well-known/oauth-protected-resource${document}"`,
     ]);
   });
 
-  test.each<[name: string, version: HttpVersion, request: HttpRequest]>([
-    ["REST", "1.1", { httpMethod: "POST", path: "/beds/7:water", header: [] }],
-    ["gRPC", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water)],
-    ["MCP", "1.1", callTool(water)],
-  ])("a call over %s is forwarded only with the required scope", async (name, version, request) => {
-    const refused = await ask(proxy, version, request, await issuer.sign({ scope: "beds:read" }));
-    expect([refused.httpStatus, refused.grpcStatus]).toEqual(name === "gRPC" ? [200, "7"] : [403, null]);
+  test("a call is forwarded only with the required scope", async () => {
+    const refused = await ask(proxy, waterBed, await issuer.sign({ scope: "beds:read" }));
+    expect(refused.httpStatus).toBe(403);
     expect(refused.challenge).toMatch(/error="insufficient_scope".*scope="beds:water"/);
     expect(calls).toEqual([]);
-    const accepted = await ask(proxy, version, request, await issuer.sign({ scope: "beds:water" }));
-    expect([accepted.httpStatus, accepted.grpcStatus ?? "0"]).toEqual([200, "0"]);
+    expect((await ask(proxy, waterBed, await issuer.sign({ scope: "beds:water" }))).httpStatus).toBe(200);
     expect(calls).toEqual(["WaterBed"]);
   });
 
   test("lists the tools that each caller's token may call", async () => {
     const listed = async (scope?: string): Promise<readonly string[]> => {
-      const { body } = await ask(proxy, "1.1", statelessRequest("tools/list"), await issuer.sign({ scope }));
+      const { body } = await ask(proxy, statelessRequest("tools/list"), await issuer.sign({ scope }));
       expect(JSON.parse(body).result.cacheScope).toBe("private");
       return JSON.parse(body).result.tools.map(({ name }: { name: string }) => name);
     };
@@ -158,9 +144,9 @@ describe("a proxy with publicUrl and scopes", () => {
 test("a proxy without scopes accepts tokens without scopes, and publishes no metadata", async () => {
   await using proxy = await startProxyProcess(["--config", configure("", "mcp: { tools: [greenhouse.v1.*] }")]);
   const path = "/.well-known/oauth-protected-resource/mcp";
-  const { httpStatus, challenge } = await ask(proxy, "1.1", { httpMethod: "GET", path, header: [] });
+  const { httpStatus, challenge } = await ask(proxy, { httpMethod: "GET", path, header: [] });
   expect([httpStatus, challenge]).toEqual([401, 'Bearer realm="proxy"']);
-  expect(await ask(proxy, "1.1", callTool(water), await issuer.sign())).toMatchObject({ httpStatus: 200 });
+  expect(await ask(proxy, callTool(water), await issuer.sign())).toMatchObject({ httpStatus: 200 });
   expect(calls).toEqual(["WaterBed"]);
 });
 
@@ -168,14 +154,13 @@ test("a reload applies new scopes, and reports names that match no RPC", async (
   const file = configure("  scopes: { greenhouse.v1.*: a }");
   await using proxy = await startProxyProcess(["--config", file]);
   const token = await issuer.sign({ scope: "b" });
-  const request = { httpMethod: "POST", path: "/beds/7:water", header: [] };
-  expect((await ask(proxy, "1.1", request, token)).httpStatus).toBe(403);
+  expect((await ask(proxy, waterBed, token)).httpStatus).toBe(403);
   configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b, greenhouse.v1.Greenhouse.*: c }`);
   proxy.command.process.kill("SIGHUP");
   await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
-  expect((await ask(proxy, "1.1", request, token)).httpStatus).toBe(200);
+  expect((await ask(proxy, waterBed, token)).httpStatus).toBe(200);
   const challengeTo = async (path: string): Promise<string | null> =>
-    (await ask(proxy, "1.1", { httpMethod: "POST", path, header: [] })).challenge;
+    (await ask(proxy, { httpMethod: "POST", path, header: [] })).challenge;
   expect(await challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop"$/);
   await expect
     .poll(proxy.command.stderr)

@@ -5,7 +5,7 @@ import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/prot
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { descriptorSetOf, file_greenhouse_v1_greenhouse, GreenhouseService } from "@protoport/testing/proxy";
+import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 import {
   createProxy,
   createUpstream,
@@ -18,7 +18,6 @@ import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder } from "@protoport/testing/process";
-import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 // Which sources a proxy reads descriptors from, and when it reads them again.
 
@@ -174,25 +173,6 @@ test("a descriptor file larger than 64 MiB is rejected", async () => {
   truncateSync(file, 200_000_001);
   const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file) }] });
   await expect(started).rejects.toThrow("large.binpb is larger than 67108864 bytes");
-});
-
-test("a descriptor file is read at start, on reload and after changes", async () => {
-  using folder = createTempFolder();
-  const file = folder.file("set.binpb");
-  writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
-  const reports: ReloadReport[] = [];
-  const timers = countRefTimers();
-  const proxy = await createProxy({
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
-    onReload: (report) => void reports.push(report),
-  });
-  expect(countRefTimers()).toBe(timers);
-  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
-  writeFileSync(file, "none");
-  await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-  // The problem is reported once until the file changes again.
-  expect((await proxy.reload()).problems).not.toEqual([]);
-  await proxy.close();
 });
 
 test("an error about a reflection header field does not contain its value", async () => {

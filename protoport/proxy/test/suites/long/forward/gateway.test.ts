@@ -11,7 +11,7 @@ import { errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/ind
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { exchangeHttp1, fieldValue } from "@protoport/testing/http";
 import { collect } from "../../../../../testing/src/collect.ts";
-import { startGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+import { startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 
 // Gateway features that a proxy has too.
@@ -108,22 +108,6 @@ test("a google.api.HttpBody is returned as bytes", async () => {
     'attachment; filename="a.png"',
     bytes,
   ]);
-});
-
-test("admit gets RPC, route and credential before the call is forwarded", async () => {
-  await using upstream = await startScriptedServer({});
-  const events: unknown[] = [];
-  await using proxy = await startProxy(upstream.baseUrl, files, {
-    admit: ({ procedure, httpRoute, authorization }) => {
-      events.push([procedure, httpRoute, authorization]);
-      throw new ConnectError("not you", Code.PermissionDenied);
-    },
-    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { reason: error.rawMessage } }) },
-  });
-  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
-  expect([response.status, await response.text()]).toEqual([403, '{"reason":"not you"}']);
-  expect(events).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
-  expect(upstream.connections).toBe(0);
 });
 
 test("upstream connections are closed after close() or a failed start", async () => {
