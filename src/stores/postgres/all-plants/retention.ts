@@ -65,13 +65,6 @@ export function startRetention(session: Session, options: RetentionOptions): Ret
   };
 }
 
-/** A slice of the expired deletion records. `max` is the maximum number of records. */
-interface Slice {
-  readonly max: number;
-  /** {@link Dropped.reachedTimeUs} of the previous slice. */
-  readonly fromUs?: number | undefined;
-}
-
 /** The result of {@link dropOldRecords}. */
 export interface Dropped {
   readonly count: number;
@@ -101,14 +94,15 @@ const orderedTransaction = `${briefTransaction}; SET LOCAL enable_seqscan = off;
   SET LOCAL lock_timeout = '3s'`;
 
 /**
- * Drops a slice of the records older than `keptMs`, oldest first, in one transaction. Waits for records that another
- * process is dropping. Selecting the records first, and finding each record by its row, would take 1.7 times as long.
+ * Drops about `max` records older than `keptMs`, oldest first, in one transaction. Starts at `fromUs`, which is
+ * {@link Dropped.reachedTimeUs} of the previous slice. Waits for records that another process is dropping. Selecting the
+ * records first, and finding each record by its row, would take 1.7 times as long.
  */
 export async function dropOldRecords(
   session: Session,
   schema: StoreSchema,
   keptMs: number,
-  { max, fromUs = 0 }: Slice,
+  { max, fromUs = 0 }: { readonly max: number; readonly fromUs?: number | undefined },
 ): Promise<Dropped> {
   const values = [`${keptMs} milliseconds`, fromUs];
   return await session.transact(orderedTransaction, async () => {

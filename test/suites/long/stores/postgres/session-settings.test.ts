@@ -33,6 +33,8 @@ const recordSql = (id: number, key: string): string =>
   `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
    VALUES (${id}, 'tester', 'r', '${token}', ${key})`;
 
+const importing = { restore: false, skipsExisting: true };
+
 /** All operations that are acknowledged once their commit is durable. */
 const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
   { name: "a single deletion", work: (session) => runBatchWith(session, [pendingOf(1n)]) },
@@ -44,8 +46,11 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
     work: (session) => runBatchWith(session, [pendingOf(9n, undefined, [token])]),
   },
   { name: "a deletion of a missing plant", work: (session) => runBatchWith(session, [pendingOf(7n)]) },
-  { name: "an import", work: (session) => addPlants(session, schemaOf(session), [5n], false) },
-  { name: "an import of existing plants", work: (session) => addPlants(session, schemaOf(session), [1n, 6n], false) },
+  { name: "an import", work: (session) => addPlants(session, schemaOf(session), [5n], importing) },
+  {
+    name: "an import of existing plants",
+    work: (session) => addPlants(session, schemaOf(session), [1n, 6n], importing),
+  },
   { name: "a write check", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 

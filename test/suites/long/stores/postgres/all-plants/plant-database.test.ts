@@ -49,12 +49,24 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "3" }]);
   });
 
-  test("stores a batch completely or not at all, then continues", async () => {
+  test.each([
+    {
+      name: "a constraint refuses an id",
+      sql: "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)",
+      problem: /violates check constraint "lucky"$/,
+    },
+    {
+      name: "a trigger reports a duplicate",
+      sql: `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE unique_violation; END $$;
+            CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 13) EXECUTE FUNCTION fail()`,
+      problem: /: unique_violation$/,
+    },
+  ])("stores nothing of a batch when $name, then continues", async ({ sql, problem }) => {
     const url = await server.createPlants();
-    await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
+    await runSql(url, sql);
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
-    await expect(running.add([12n, 13n, 14n])).rejects.toThrow(/violates check constraint "lucky"$/);
+    await expect(running.add([12n, 13n, 14n])).rejects.toThrow(problem);
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([]);
     await expect(running.add([12n, 14n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
