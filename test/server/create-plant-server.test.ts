@@ -7,9 +7,8 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { throws } from "@protoport/testing";
-import { openHttp1 } from "@protoport/testing/http";
 import { openLogLines, within } from "@protoport/testing/process";
-import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
+import { testVerifier, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
 type Served = PlantServer & { readonly baseUrl: string; readonly port: number } & AsyncDisposable;
@@ -197,35 +196,4 @@ test("drain turns readiness off immediately, before the drain delay", async () =
   const drained = server.drain();
   expect(server.readiness.draining.aborted).toBe(true);
   await within(drained, "the end of the drain");
-});
-
-test("a draining server responds once on an open connection, then closes it", async () => {
-  await using server = await serve();
-  using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
-  const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] } as const;
-  connection.request(request);
-  expect((await connection.readResponse()).httpStatus).toBe(204);
-  const drained = server.drain();
-  connection.request({ ...request, path: "/plants/2" });
-  const last = await connection.readResponse();
-  const want = { httpStatus: 204, closes: true };
-  expect({ httpStatus: last.httpStatus, closes: /^connection: close$/im.test(last.head) }).toEqual(want);
-  expect(await connection.atEnd()).toBe(true);
-  await within(drained, "the end of the drain");
-});
-
-test("drain aborts calls that run longer than the drain timeout", async () => {
-  const { store, called, release } = waitingStore();
-  await using server = await serve({ store, drainTimeoutMs: 0 });
-  const aborted = statusOf(`${server.baseUrl}/plants/1`, "DELETE").catch((reason: unknown) => reason);
-  await called;
-  await within(server.drain(), "the end of the drain");
-  expect(await aborted).toBeInstanceOf(Error);
-  release();
-});
-
-test("a server applies the limits option", async () => {
-  await using server = await serve({ limits: { urlBytes: 20 } });
-  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
-  expect(await statusOf(`${server.baseUrl}/plants/1234567890123`, "DELETE")).toBe(414);
 });

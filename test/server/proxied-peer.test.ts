@@ -112,13 +112,6 @@ test.each(invalidHeaders)(
   },
 );
 
-test("a server closes a connection without a PROXY header after headerTimeoutMs", async () => {
-  const options = { proxyProtocol: "on", trustedProxies: loopback, limits: { headerTimeoutMs: 50 } } as const;
-  await using server = await startPlantServer(options);
-  const socket = await openWith(server.address, ["PROXY "]);
-  expect(await createByteReader(socket).atEnd()).toBe(true);
-});
-
 test.each([
   { name: "text", header: text },
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
