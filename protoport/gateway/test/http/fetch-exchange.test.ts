@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FetchExchange } from "../../src/http/fetch-exchange.ts";
 
 test("FetchExchange reads a body at most 128 KiB ahead of its reader", async () => {
@@ -21,4 +21,21 @@ test("FetchExchange reads a body at most 128 KiB ahead of its reader", async () 
     expect((pulled - received) * pieceBytes).toBeLessThan(128 * 1024);
   }
   exchange.reset();
+});
+
+describe.each(["respond", "begin"] as const)("FetchExchange.%s()", (send) => {
+  test.each([199, 200.5, 600, Number.NaN])("throws RangeError for the status %d", (httpStatus) => {
+    const exchange = new FetchExchange(new Request("http://x/"));
+    expect(() => exchange[send](httpStatus, [])).toThrow(
+      new RangeError(`the HTTP status must be an integer between 200 and 599, got ${httpStatus}`),
+    );
+    exchange.reset();
+  });
+
+  test.each([200, 599])("sends the status %d", async (httpStatus) => {
+    const exchange = new FetchExchange(new Request("http://x/"));
+    exchange[send](httpStatus, []);
+    expect(await exchange.response).toMatchObject({ status: httpStatus });
+    exchange.end();
+  });
 });

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { CallValues } from "../../src/serve/call-view.ts";
 import { callings, errorOf, starterFor, waysFor } from "../../../testing/src/index.ts";
 
 const noteKey = createContextKey("none");
@@ -215,3 +216,19 @@ const refuse: Interceptor = () => () => {
 };
 
 const otherSignal = new AbortController().signal;
+
+const color = createContextKey("green", { description: "color" });
+const twin = createContextKey("red", { description: "color" });
+
+test("CallValues.get() returns a key's default before set() and after delete()", () => {
+  const values = new CallValues();
+  const results = [values.get(color)];
+  results.push(values.set(color, "blue").get(color), values.get(twin));
+  results.push(values.delete(color).get(color));
+  expect(results).toEqual(["green", "blue", "red", "green"]);
+});
+
+test("CallValues.get() returns undefined for a key that is set to undefined", () => {
+  const key = createContextKey<string | undefined>("green");
+  expect(new CallValues().set(key, undefined).get(key)).toBeUndefined();
+});
