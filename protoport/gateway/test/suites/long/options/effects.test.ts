@@ -4,13 +4,15 @@ import { type BinaryReadOptions, type BinaryWriteOptions, createRegistry, fromBi
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Differs } from "../../../../../testing/src/comparison.ts";
-import { compareResponses, type ShortRequest } from "../../../../../testing/src/gateway/compare-responses.ts";
+import { compareValues, Differs } from "../../../../../testing/src/comparison.ts";
 import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/gateway/kitchen-sink.ts";
 import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { AccountSchema, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
-import type { CorsOptions, RestOptions, RestServiceOptions, ServingOptions } from "../../../../src/index.ts";
+// oxfmt-ignore
+import { type CorsOptions, createGateway, type GatewayOptions, type RestOptions, type RestServiceOptions,
+  type ServingOptions } from "../../../../src/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { openValidation } from "../../../../src/validation/index.ts";
 
@@ -204,6 +206,26 @@ const restJsonEffects: Effects<NonNullable<RestOptions["json"]>> = {
   registry: [[create, any("kitchensink.v1.Nested")], { registry: createRegistry(AccountSchema) }],
 };
 
+type OptionsOf = (record: (what: unknown) => void) => GatewayOptions;
+
+/** Compares the responses, or the errors, with two options, and the records of their callbacks. */
+function compareResponses(sent: Sent, off: OptionsOf, on: OptionsOf): Promise<Differs> {
+  const [line, body, more = {}] = typeof sent === "string" ? [sent] : sent;
+  const [httpMethod = "", path = ""] = line.split(" ");
+  const header = Object.entries({ ...(body !== undefined && { "content-type": "application/json" }), ...more });
+  const request = { httpMethod, path, header, ...(body !== undefined && { body: Buffer.from(body) }) };
+  return compareValues(off, on, async (optionsOf) => {
+    const recorded: unknown[] = [];
+    try {
+      const { fetch } = createGateway(optionsOf((what) => void recorded.push(what)));
+      const response = await exchangeFetch(fetch, request);
+      return [response.httpStatus, response.header, String(response.body), recorded];
+    } catch (error) {
+      return error;
+    }
+  });
+}
+
 /** Compares the effects of an option's members, of which `wrap` returns the gateway's options. */
 function named<Options>(
   owner: string,
@@ -211,13 +233,11 @@ function named<Options>(
   wrap: (options: Partial<Options>) => Partial<ServingOptions>,
 ) {
   return Object.entries(effects).map(([member, [sent, on, off = {}]]) => {
-    const [line, body, header = {}] = typeof sent === "string" ? [sent] : sent;
-    const request: ShortRequest = { line, header, ...(body !== undefined && { body }) };
     const optionsOf = (value: Value<Options>) => (record: (what: unknown) => void) => ({
       ...usual,
       ...wrap(typeof value === "function" ? value(record) : value),
     });
-    return [`${owner}${member}`, () => compareResponses(request, optionsOf(off), optionsOf(on))] as const;
+    return [`${owner}${member}`, () => compareResponses(sent, optionsOf(off), optionsOf(on))] as const;
   });
 }
 
