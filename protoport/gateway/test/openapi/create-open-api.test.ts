@@ -477,8 +477,8 @@ test("64-bit integers and their wrappers may be numbers with int64Numbers", () =
   const { components } = createOpenApi([KitchenSink], { info, rest });
   expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
   const sink = components?.schemas?.["Sink"];
-  for (const name of ["fInt64", "wInt64"])
-    expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
+  const numberOrText = expect.objectContaining({ type: ["integer", "string"], format: "int64" });
+  for (const name of ["fInt64", "wInt64"]) expect(sink).toHaveProperty(`properties.${name}`, numberOrText);
 });
 
 test("64-bit integers may be numbers if one of two services sets int64Numbers", () => {
@@ -507,13 +507,6 @@ test("query parameters of all operations count toward the document's limit", () 
   });
   const withParameters = Object.values(paths).filter(({ get }) => get?.parameters !== undefined);
   expect([Object.keys(paths).length, withParameters.length]).toEqual([count + 1, count]);
-});
-
-test("rules in the option rest replace the RPC's annotation", () => {
-  const rules = [
-    { selector: "orders.v1.OrderService.DeleteOrder", pattern: { case: "post", value: "/remove/{id}" } },
-  ] as const;
-  expect(Object.keys(createOpenApi([OrderService], { info, rest: { rules } }).paths)).toEqual(["/remove/{id}"]);
 });
 
 test("the response of a server stream is described for each content type", () => {

@@ -2,7 +2,6 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway, type RestOptions } from "../../src/index.ts";
-import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.ts";
 
@@ -59,12 +58,5 @@ describe("the option int64Numbers", () => {
   test("is off by default and has no effect over Connect", async () => {
     expect((await answersOf({ fInt64: 7n }, {})).rest).toBe('{"sink":{"fInt64":"7"}}');
     expect((await answersOf({ fInt64: 7n }, rest)).connect).toBe('{"sink":{"fInt64":"7"}}');
-  });
-
-  test("adds the type integer to the OpenAPI document", () => {
-    const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
-    expect(components?.schemas?.["Nested"]).toMatchObject({
-      properties: { number: { type: ["integer", "string"], format: "int64" } },
-    });
   });
 });
