@@ -98,15 +98,18 @@ describe("a locked plant", () => {
     expect(third.atMs - second.atMs).toBeGreaterThanOrEqual(49);
   });
 
-  test("delays no other deletion", async () => {
+  test("delays no other deletion, the second time either", async () => {
     let isUnlocked = false;
     const { queue, attempts } = openLocked(({ id }) => id === 8n || isUnlocked);
-    const deleting = queue.delete(7n, deleteCall());
-    await expect.poll(() => queue.waiting.forLock).toBe(1);
-    await expect(queue.delete(8n, deleteCall())).resolves.toBe(true);
-    isUnlocked = true;
-    await expect(deleting).resolves.toBe(true);
-    expect(new Set(attempts.map(({ ids }) => String(ids)))).toEqual(new Set(["7", "8"]));
+    for (const id of [7n, 9n]) {
+      isUnlocked = false;
+      const deleting = queue.delete(id, deleteCall());
+      await expect.poll(() => queue.waiting.forLock).toBe(1);
+      await expect(queue.delete(8n, deleteCall())).resolves.toBe(true);
+      isUnlocked = true;
+      await expect(deleting).resolves.toBe(true);
+    }
+    expect(new Set(attempts.map(({ ids }) => String(ids)))).toEqual(new Set(["7", "8", "9"]));
   });
 
   test("is refused with ERR_QUEUE_FULL when maxWaiting others are locked", async () => {
