@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import type { DescFile } from "@bufbuild/protobuf";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -99,11 +99,26 @@ async function buildRust(): Promise<GrpcProgram> {
 // The file name that the backends in protoport/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
-/** Copies a server's source to a folder that is kept between runs, and returns the folder. */
+/**
+ * Copies a server's source to a folder that is kept between runs, and returns the folder. Does not write files that are
+ * up to date, because another test file may be reading them.
+ */
 function copyRecipe(recipe: string): string {
   const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });
-  cpSync(join(projectFolder, recipe), folder, { recursive: true, preserveTimestamps: true });
-  writeFileSync(join(folder, definitionsFile), descriptorSetOf(...echoFiles, ...sinkFiles));
+  const isOutdated = (from: string, to: string): boolean =>
+    statSync(from).isDirectory() || !hasContent(to, readFileSync(from));
+  cpSync(join(projectFolder, recipe), folder, { recursive: true, preserveTimestamps: true, filter: isOutdated });
+  const definitions = descriptorSetOf(...echoFiles, ...sinkFiles);
+  if (!hasContent(join(folder, definitionsFile), definitions))
+    writeFileSync(join(folder, definitionsFile), definitions);
   return folder;
 }
+
+function hasContent(file: string, content: Uint8Array): boolean {
+  return existsSync(file) && readFileSync(file).equals(content);
+}
+
+// Builds all programs of the suite `interop` before its test files run concurrently.
+if (import.meta.main)
+  await Promise.all([...echoServers.map(({ build }) => build()), buildGo("interop"), buildGo("caller")]);

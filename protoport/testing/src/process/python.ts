@@ -19,3 +19,6 @@ export async function openPython(requirementsFile: string): Promise<string> {
   }
   return programs;
 }
+
+// Creates the environment before the test files that share it run concurrently.
+if (import.meta.main) await openPython(process.argv[2] ?? "");

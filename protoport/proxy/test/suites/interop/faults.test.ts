@@ -17,6 +17,11 @@ import { message, stream, unary } from "./legacy-calls.ts";
 
 // Servers from other implementations are silent, freeze, or are killed.
 
+const keepaliveMs = 2_000;
+
+/** The tests of a server run one after the other. */
+const inOrder = { concurrent: false };
+
 /** Opens a stream without messages, and returns a promise for its status. */
 const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
   const call = connection.open(stream, { endStream: false });
@@ -26,7 +31,8 @@ const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end
   return { call, end };
 };
 
-describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
+// The servers' tests wait for keepalive intervals, so they run concurrently.
+describe.concurrent.each(echoServers)("a proxy in front of $name", ({ build }) => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
   let upstream: Upstream;
@@ -34,8 +40,8 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
 
   beforeAll(async () => {
     server = opened.use(await startGrpcProgram(await build()));
-    // With the default of 20 s, the tests would take minutes.
-    upstream = opened.use(createUpstream({ addresses: server.address, keepaliveMs: 1_000 }));
+    // With the default of 20 s, the tests would take minutes. A JVM on a busy machine may need a second for a response.
+    upstream = opened.use(createUpstream({ addresses: server.address, keepaliveMs }));
     proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
   }, buildLimitMs);
 
@@ -46,31 +52,35 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
     return fieldValue([...response.header, ...response.trailer], "grpc-status");
   };
 
-  test("keeps an idle stream open for five keepalive intervals", async () => {
+  test("keeps an idle stream open for five keepalive intervals", inOrder, async ({ expect: { poll } }) => {
     using connection = await openHttp2(proxy.address);
     const { call, end } = openStream(connection);
-    await expect.poll(() => upstream.load.calls).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    await poll(() => upstream.load.calls).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 5 * keepaliveMs));
     expect(upstream.load).toMatchObject({ calls: 1, connections: 1 });
     call.end(message);
     expect(await within(end, "the end of the stream")).toBe("0");
   });
 
-  test("fails calls while the server is frozen, and forwards calls afterwards", async () => {
-    expect(await statusOf(unary)).toBe("0");
-    server.process.kill("SIGSTOP");
-    try {
-      expect(await statusOf(unary)).toBe(String(Code.Unavailable));
-    } finally {
-      server.process.kill("SIGCONT");
-    }
-    await expect.poll(() => statusOf(unary), { timeout: 10_000 }).toBe("0");
-  });
+  test(
+    "fails calls while the server is frozen, and forwards calls afterwards",
+    inOrder,
+    async ({ expect: { poll } }) => {
+      expect(await statusOf(unary)).toBe("0");
+      server.process.kill("SIGSTOP");
+      try {
+        expect(await statusOf(unary)).toBe(String(Code.Unavailable));
+      } finally {
+        server.process.kill("SIGCONT");
+      }
+      await poll(() => statusOf(unary), { timeout: 10_000 }).toBe("0");
+    },
+  );
 
-  test("fails calls to a killed server", async () => {
+  test("fails calls to a killed server", inOrder, async ({ expect: { poll } }) => {
     using connection = await openHttp2(proxy.address);
     const { end } = openStream(connection);
-    await expect.poll(() => upstream.load.calls).toBe(1);
+    await poll(() => upstream.load.calls).toBe(1);
     const gone = once(server.process, "exit");
     server.process.kill("SIGKILL");
     await gone;
