@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 // oxfmt-ignore
 import { createCertificate, encodeEnvelope, type Http1Connection, openHttp1, startGreenhouse, startOnLoopback,
   type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
@@ -193,6 +193,17 @@ describe("a half-closed client", () => {
     for (const reading of readings.slice(1)) reading.resolve({ sensor: longNote });
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
   });
+});
+
+test("a half-closed client gets more probes at the checks of the timeouts", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  using connection = await openHttp1(greenhouse.address);
+  const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+  await sendAndEnd(connection, requestOf(""));
+  await interim;
+  response.resolve({ note: "n" });
+  expect((await connection.readResponse()).httpStatus).toBe(200);
 });
 
 describe("without checks of the timeouts", () => {
