@@ -171,7 +171,7 @@ async function dropOldOfSqlite(file: string): Promise<number> {
 async function dropOldOfPostgres(url: string): Promise<number> {
   const dropped = Promise.withResolvers<number>();
   const begunMs = performance.now();
-  const retention = startRetention(new Session(readServerUrl(url)), {
+  const stopRetention = startRetention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
     tablesOn: async (session) => singleServer(await findSchema(session)),
     onUpkeep: (upkeep) => {
@@ -182,6 +182,6 @@ async function dropOldOfPostgres(url: string): Promise<number> {
   try {
     return await dropped.promise;
   } finally {
-    await retention.stop();
+    await stopRetention();
   }
 }

@@ -11,7 +11,7 @@ import {
 } from "../contract/store-options.ts";
 import { queuedStore } from "../queue/delete-queue.ts";
 import { retryIntervalMs, StoreHealth, type StoreProblem } from "../contract/store-health.ts";
-import { type Retention, startRetention } from "./all-plants/retention.ts";
+import { startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";
 import { deleteTimeouts } from "./delete/store-tables.ts";
@@ -63,7 +63,7 @@ class PostgresBackend implements Backend {
   });
   readonly #sessions: SessionPool;
   readonly #location: TableLocation;
-  readonly #retention: Retention;
+  readonly #stopRetention: () => Promise<void>;
   readonly #onUpkeep: OnUpkeep | undefined;
   #hasReportedRefusal = false;
 
@@ -72,7 +72,7 @@ class PostgresBackend implements Backend {
     this.name = server.name;
     this.#location = location;
     this.#onUpkeep = onUpkeep;
-    this.#retention = startRetention(new Session(server, deleteTimeouts), {
+    this.#stopRetention = startRetention(new Session(server, deleteTimeouts), {
       keptMs,
       tablesOn: (session) => location.tablesOn(session),
       hasDeletedSince: (timeMs) => this.health.hasCommittedSince(timeMs),
@@ -123,7 +123,7 @@ class PostgresBackend implements Backend {
 
   async close(): Promise<void> {
     this.health.report({ text: "the store is closed", isTemporary: false });
-    await Promise.all([this.#retention.stop(), this.#sessions.close()]);
+    await Promise.all([this.#stopRetention(), this.#sessions.close()]);
   }
 
   /**

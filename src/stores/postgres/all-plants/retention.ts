@@ -20,14 +20,12 @@ export interface RetentionOptions {
   readonly onUpkeep?: OnUpkeep | undefined;
 }
 
-/** A job that drops expired deletion records. */
-export interface Retention {
-  /** Stops and cancels the running statement, even on a hung server. Resolves once all confirmed drops are reported. */
-  stop(): Promise<void>;
-}
-
-/** Drops records immediately, and then every {@link retentionIntervalMs}. The retention owns the session. */
-export function startRetention(session: Session, options: RetentionOptions): Retention {
+/**
+ * Drops expired records immediately, and then every {@link retentionIntervalMs}. The retention owns the session.
+ *
+ * @returns a function that cancels the running statement, even on a hung server. Resolves once all drops are reported
+ */
+export function startRetention(session: Session, options: RetentionOptions): () => Promise<void> {
   const { keptMs, tablesOn, hasDeletedSince, onUpkeep } = options;
   const stopping = new AbortController();
   const drop = async (): Promise<void> => {
@@ -55,13 +53,11 @@ export function startRetention(session: Session, options: RetentionOptions): Ret
   };
   let dropping = drop();
   const timer = setInterval(() => void (dropping = dropping.then(drop)), retentionIntervalMs).unref();
-  return {
-    stop: async () => {
-      stopping.abort();
-      clearInterval(timer);
-      await session.close();
-      await dropping;
-    },
+  return async () => {
+    stopping.abort();
+    clearInterval(timer);
+    await session.close();
+    await dropping;
   };
 }
 

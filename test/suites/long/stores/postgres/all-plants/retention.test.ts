@@ -180,7 +180,7 @@ describe("the retention job in PostgreSQL", () => {
   test("cancels the running drop statement when it is stopped", async () => {
     const url = await createRecords(1);
     await using locked = await shortenLocked(url, url);
-    await locked.retention.stop();
+    await locked.stopRetention();
     await expect.poll(() => runSql(url, locked.waiting)).toEqual([]);
     expect(await countRecords(url)).toBe(1);
     expect(locked.reports).toEqual([]);
@@ -191,7 +191,7 @@ describe("the retention job in PostgreSQL", () => {
     await using proxy = await startCuttingProxy(server.socketFolder);
     await using locked = await shortenLocked(url, url.replace(server.socketFolder, proxy.socketFolder));
     proxy.freeze();
-    await locked.retention.stop();
+    await locked.stopRetention();
   });
 
   test("reports the records that were dropped before it was stopped", async () => {
@@ -209,7 +209,7 @@ describe("the retention job in PostgreSQL", () => {
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
     const reports: Upkeep[] = [];
-    const retention = startRetention(new Session(through), {
+    const stopRetention = startRetention(new Session(through), {
       keptMs: 3_600_000,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -217,7 +217,7 @@ describe("the retention job in PostgreSQL", () => {
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     proxy.freeze();
-    await retention.stop();
+    await stopRetention();
     expect(reports).toMatchObject([{ kind: "records-dropped", count: 20_000 }]);
     await locking.end();
   });
@@ -234,7 +234,7 @@ describe("the retention job in PostgreSQL", () => {
       slices++;
       return Promise.resolve({ ...singleServer(schemaOf(own)), dropPause: 1_000_000 });
     };
-    const retention = startRetention(new Session(readServerUrl(url)), {
+    const stopRetention = startRetention(new Session(readServerUrl(url)), {
       keptMs: 3_600_000,
       tablesOn,
       hasDeletedSince: () => {
@@ -247,7 +247,7 @@ describe("the retention job in PostgreSQL", () => {
     await nextTurn();
     expect(slices).toBe(hasDeleted ? 1 : 2);
     if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(remaining);
-    await retention.stop();
+    await stopRetention();
     expect(await countRecords(url)).toBe(remaining);
     expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - remaining }]);
   });
@@ -307,7 +307,7 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
     const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
-    const retention = startRetention(session, {
+    const stopRetention = startRetention(session, {
       keptMs: 3_600_000,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -315,7 +315,7 @@ describe("the retention job in PostgreSQL", () => {
     const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
     await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
-    await retention.stop();
+    await stopRetention();
   });
 
   test("runs again after its interval", async () => {
@@ -324,7 +324,7 @@ describe("the retention job in PostgreSQL", () => {
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
-    const retention = startRetention(session, {
+    const stopRetention = startRetention(session, {
       keptMs: 1,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -337,7 +337,7 @@ describe("the retention job in PostgreSQL", () => {
     shorten?.();
     await expect.poll(() => reports).toMatchObject([{ count: 1 }, { count: 1 }]);
     expect(await countRecords(url)).toBe(0);
-    await retention.stop();
+    await stopRetention();
     // A running timer would keep a closed store in memory.
     expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
   });
@@ -353,10 +353,10 @@ describe("the retention job in PostgreSQL", () => {
     await new Promise<void>((resolve) => {
       const onUpkeep = (upkeep: Upkeep): void => {
         reports.push(upkeep);
-        if (upkeep.kind === "retention-failed") resolve(retention.stop());
+        if (upkeep.kind === "retention-failed") resolve(stopRetention());
       };
       const options = { keptMs: 1, tablesOn: onSingleServer, onUpkeep };
-      const retention = startRetention(new Session(readServerUrl(url)), options);
+      const stopRetention = startRetention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
     expect(reports).toEqual([
@@ -372,14 +372,14 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) 
 async function shortenLocked(url: string, through: string) {
   const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
   const reports: Upkeep[] = [];
-  const retention = startRetention(new Session(readServerUrl(through)), {
+  const stopRetention = startRetention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
     tablesOn: onSingleServer,
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
   await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
-  return { retention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
+  return { stopRetention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
 }
 
 async function countRecords(url: string): Promise<number> {
