@@ -2,10 +2,14 @@ import { existsSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "../../src/server/index.ts";
-import { createByteReader, openSocket, overHttp1 } from "@protoport/testing/http";
+import type { OnUpkeep } from "../../src/stores/index.ts";
+import { logUpkeep, watchStoreFailure } from "../../src/server/start-server.ts";
+import { silentLog } from "@protoport/telemetry/logs";
+import { createByteReader, exchangeHttp1, fieldValue, openSocket, overHttp1 } from "@protoport/testing/http";
 // oxfmt-ignore
-import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProvider, testAudience
+import { createSigningKey, createTempFolder, type IdentityProvider, openLogLines, startIdentityProvider, testAudience
 } from "@protoport/testing/process";
+import { fakeStore } from "../support/plants/fake-store.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 
 const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
@@ -99,12 +103,6 @@ function trusting({ issuer }: { readonly issuer: string }): Record<string, strin
 }
 
 describe("a server with an identity provider", () => {
-  test("accepts the provider's tokens", async () => {
-    using provider = await startProvider();
-    await using server = await start(trusting(provider));
-    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
-  });
-
   test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced", async () => {
     using provider = await startProvider();
     await using server = await start({ ...trusting(provider), PLANTSTORE_PROVIDER_SCOPES: "enforced" });
@@ -157,19 +155,35 @@ describe("the protected resource metadata (RFC 9728)", () => {
     });
   });
 
-  test("lists no scopes when the providers' scopes are ignored", async () => {
-    using provider = await startProvider();
-    await using server = await start({ ...trusting(provider), PLANTSTORE_PUBLIC_URL: "https://plants.example/" });
-    const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");
-    expect(body).not.toHaveProperty("scopes_supported");
-  });
-
   test("does not exist without a public URL", async () => {
     await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
     const path = "/.well-known/oauth-protected-resource";
     const want = { httpStatus: 400, challenge: 'Bearer realm="plantstore"' };
     expect(await request(server, "GET", path)).toMatchObject(want);
     expect(await request(server, "GET", path, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+
+  test.each([
+    { name: "an RPC", httpMethod: "DELETE", path: "/plants/1", resource: "/api" },
+    { name: "the MCP endpoint", httpMethod: "POST", path: "/mcp", resource: "/api/mcp" },
+    { name: "another endpoint", httpMethod: "GET", path: "/openapi.json", resource: "/api/openapi.json" },
+  ])("the challenge for $name links to the metadata at the host's root", async ({ httpMethod, path, resource }) => {
+    await using server = await startConfigured({
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
+      PLANTSTORE_MCP: "on",
+    });
+    const address = { address: "127.0.0.1", port: server.port };
+    const refused = await exchangeHttp1(address, { httpMethod, path: `/api${path}`, header: [] });
+    const documentPath = `/.well-known/oauth-protected-resource${resource}`;
+    expect(fieldValue(refused.header, "www-authenticate")).toBe(
+      `Bearer realm="plantstore", resource_metadata="https://plants.example${documentPath}"`,
+    );
+    const document = await exchangeHttp1(address, { httpMethod: "GET", path: documentPath, header: [] });
+    expect(JSON.parse(String(document.body))).toMatchObject({ resource: `https://plants.example${resource}` });
+    const header = [["authorization", "Bearer sixteen-characters"]] as const;
+    const belowPath = await exchangeHttp1(address, { httpMethod: "GET", path: `/api${documentPath}`, header });
+    expect(belowPath.httpStatus).toBe(404);
   });
 });
 
@@ -229,4 +243,46 @@ test("a server logs each store maintenance task once, with its duration", async 
     lastedMs: expect.any(Number),
   };
   expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
+});
+
+test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string; errorCode?: string }>(
+  // oxfmt-ignore
+  [
+    { event: { kind: "migrated", from: 1, to: 2, lastedMs: 3 }, level: "info", msg: "schema migrated" },
+    { event: { kind: "records-dropped", count: 4, lastedMs: 5 }, level: "info", msg: "old deletion records dropped" },
+    { event: { kind: "retention-failed", problem: "full", lastedMs: 6 }, level: "warn",
+      msg: "cannot drop old deletion records", errorCode: "ERR_RETENTION_FAILED" },
+    { event: { kind: "second-name-found", problem: "the file has 2 names" }, level: "warn",
+      msg: "the file of the store has a second name", errorCode: "ERR_STORE_SECOND_NAME" },
+    { event: { kind: "second-name-gone", lastedMs: 10 }, level: "warn",
+      msg: "the file of the store has a single name again" },
+    { event: { kind: "checkpoints-stalled", problem: "the disk failed" }, level: "warn",
+      msg: "the write-ahead log is not copied into the file", errorCode: "ERR_CHECKPOINTS_STALLED" },
+    { event: { kind: "checkpoints-resumed", lastedMs: 11 }, level: "warn",
+      msg: "the write-ahead log is copied into the file again" },
+    { event: { kind: "connections-refused", problem: "x", lastedMs: 9 }, level: "warn",
+      msg: "too few database connections; allow five per process" },
+  ],
+)("logUpkeep logs the event $event.kind in one line with all its fields", ({ event, level, msg, errorCode }) => {
+  const lines: unknown[] = [];
+  const write =
+    (at: string) =>
+    (fields: object, text?: string): void =>
+      void lines.push([at, fields, text]);
+  logUpkeep({ info: write("info"), warn: write("warn") })(event);
+  const { kind: _, ...fields } = event;
+  expect(lines).toEqual([[level, { ...fields, ...(errorCode && { errorCode }) }, msg]]);
+});
+
+test("watchStoreFailure logs a failure once", async () => {
+  const { log, lines } = openLogLines("fatal");
+  const broken = fakeStore({ needsRestart: true });
+  const watch = watchStoreFailure(broken, log);
+  await watch.storeFailed;
+  // Once a second watch has reported the failure, there was enough time for another line of the first.
+  const later = watchStoreFailure(broken, silentLog);
+  await later.storeFailed;
+  expect(lines()).toHaveLength(1);
+  watch.stop();
+  later.stop();
 });

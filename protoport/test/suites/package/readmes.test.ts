@@ -1,13 +1,15 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
 import { createUserProject, type UserProject } from "../../support/package/user-project.ts";
 import { type CommandLine, freePort, startProgram } from "@protoport/testing/process";
-import { untilPort } from "../../support/package/until-port.ts";
 
 // Tests the packages' READMEs. Installs their packages from a registry, runs their programs unchanged, and compares
 // what their commands print. Ports are replaced by free ones.
@@ -108,3 +110,18 @@ describe.each(pages)("%s", (page) => {
 });
 
 const portOf = (text: string): string => [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";
+
+/** Resolves when a program listens on a port on this machine. Rejects with its output if it exits before. */
+async function untilPort(port: number, program: CommandLine): Promise<void> {
+  while (program.process.exitCode === null) {
+    const socket = connect(port, "127.0.0.1");
+    const isOpen = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isOpen) return;
+    await setTimeout(20);
+  }
+  throw new Error(`the program exited: ${program.stderr()}`);
+}
