@@ -103,7 +103,8 @@ test("redocly finds no problems in OpenAPI 3.2 streams and binary bodies", async
 // The specification has a single status for errors, 400, but schemathesis expects 401 for a missing credential.
 const otherPolicy = ["missing_required_header", "ignored_auth"];
 
-test.each([
+// Concurrent, because schemathesis uses a single core.
+test.concurrent.each([
   { mode: "positive", what: "valid requests are accepted", least: 100 },
   { mode: "negative", what: "invalid requests are refused", least: 300 },
 ])(
@@ -140,7 +141,7 @@ const inexpressible: readonly RegExp[] = [
   /in body - violates `type` \(was \w+, became null\)\n\n\[200\]/,
 ];
 
-test.each([
+test.concurrent.each([
   { mode: "positive", what: "valid requests are accepted" },
   { mode: "negative", what: "invalid requests are refused" },
 ])(
