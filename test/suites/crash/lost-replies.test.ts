@@ -124,8 +124,12 @@ test(
     await Promise.all(
       Array.from({ length: connections }, async () => {
         await using proxy = await startLossyProxy(server.address);
-        const address = proxy.target;
-        const client = createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() });
+        const client = createPlantClient({
+          address: proxy.target,
+          token: tokens.good,
+          credentials: credentials.createInsecure(),
+          timeoutMs: 60_000,
+        });
         for (const id of ids) {
           if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxUnkeyedBytes));
           const outcome = await client
