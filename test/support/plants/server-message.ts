@@ -1,10 +1,10 @@
 /**
- * Returns an ErrorResponse or NoticeResponse from a PostgreSQL server
- * (postgresql.org/docs/current/protocol-error-fields.html).
+ * Returns a CommandComplete, ErrorResponse or NoticeResponse from a PostgreSQL server
+ * (postgresql.org/docs/current/protocol-message-formats.html).
  *
- * @param fields - each is a letter and its value, terminated by a zero byte; another zero byte ends the list
+ * @param fields - the command's tag; for others, each is a letter and its value. A zero byte ends each, and their list
  */
-export function messageOf(type: "E" | "N", fields: string): Buffer {
+export function messageOf(type: "C" | "E" | "N", fields: string): Buffer {
   const message = Buffer.from(`${type}\0\0\0\0${fields}`);
   message.writeInt32BE(4 + fields.length, 1);
   return message;

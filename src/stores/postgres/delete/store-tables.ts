@@ -1,8 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { escapeLiteral } from "pg";
 import { type Lanes, type Requested, toStorableText } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { beginSql, hiddenRows, pinnedCondition, readCommitted } from "../server/pinned-settings.ts";
-import { nameStatement, type Session, type SessionTimeouts, type Statement, type TextRow } from "../server/session.ts";
+import {
+  nameStatement,
+  otherResponse,
+  type Session,
+  type SessionTimeouts,
+  type Statement,
+  type TextRow,
+} from "../server/session.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 
 /** The statements that depend on the location of a store's tables: a single server, or Citus' workers. */
@@ -72,6 +80,7 @@ const textArray = (parameter: string): string => `${parameter}::pg_catalog.text[
  *   one table even if the table has just become inherited.
  * - A plant is skipped if its idempotency key already has a record, because the plant may have been restored.
  * - If a trigger drops a record, or keeps one of several plants, the cast to an integer fails the statement.
+ * - The result has the token, because a pooler may respond with the result of an earlier statement.
  */
 function deleteSql(schema: StoreSchema, isLone: boolean, hasKeys: boolean, isInherited: boolean): Statement {
   const { plants, deletions } = schema;
@@ -95,7 +104,7 @@ function deleteSql(schema: StoreSchema, isLone: boolean, hasKeys: boolean, isInh
       RETURNING plant_id)
     SELECT deleted::pg_catalog.text, free > gone,
       CASE WHEN gone > coalesce(pg_catalog.cardinality(deleted), 0) OR (free > gone AND ${!isLone})
-        THEN ('a trigger keeps a plant or drops its record; deleted: ' || gone)::bigint END
+        THEN ('a trigger keeps a plant or drops its record; deleted: ' || gone)::bigint END, $4::pg_catalog.uuid
     FROM (SELECT (SELECT pg_catalog.array_agg(plant_id) FROM recorded) AS deleted,
       (SELECT pg_catalog.count(*) FROM gone) AS gone, (SELECT pg_catalog.count(*) FROM free) AS free) AS counts`);
 }
@@ -115,7 +124,7 @@ const whySql = (schema: StoreSchema): Statement =>
       WHERE idempotency_key = ANY($2::pg_catalog.text[])
       UNION ALL SELECT plant_id, idempotency_key, subject, batch FROM ${schema.deletions}
       WHERE plant_id = ANY($1::bigint[]) AND batch = ANY($3::pg_catalog.uuid[])
-      UNION ALL SELECT NULL, NULL, NULL, NULL) AS found
+      UNION ALL SELECT NULL, NULL, NULL, $4::pg_catalog.uuid) AS found
     WHERE ${pinsOf(schema)}`);
 
 const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) = ''";
@@ -147,11 +156,16 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
       const texts = [calls.map(({ call }) => call.subject), calls.map(({ call }) => call.requestId)];
       const values = [idsOf(calls), ...texts.map(toArrayLiteral), token, ...(hasKeys ? [keysOf(calls)] : [])];
       const statement = statements[calls.length === 1 ? 1 : 0]?.[hasKeys ? 1 : 0] ?? "";
-      const [[deleted, isKept] = []] = await session.query(statement, values);
+      const [[deleted, isKept, , answered] = []] = await session.query(statement, values);
+      if (answered !== token) throw otherResponse();
       return { ids: new Set(parseIdArray(deleted)), isKept: isKept === "t" };
     },
-    findWhy: async (session, calls, tokens) =>
-      (await session.query(why, [idsOf(calls), keysOf(calls), tokens])).filter(([id]) => id !== null),
+    findWhy: async (session, calls, tokens) => {
+      const question = randomUUID();
+      const rows = await session.query(why, [idsOf(calls), keysOf(calls), tokens, question]);
+      if (!rows.some(([id, , , answered]) => id === null && answered === question)) throw otherResponse();
+      return rows.filter(([id]) => id !== null);
+    },
     // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.
     // Factor 8 would lower the deletion rate by 20 %, and no pause by 25 to 50 %.
     dropPause: 12,

@@ -196,12 +196,17 @@ export class Session {
 
   /** Commits the transaction. After an error, call {@link discard}. */
   async commit(): Promise<void> {
-    await this.run("COMMIT");
+    const { command } = await this.#query({ text: "COMMIT" }, []);
+    if (command !== "COMMIT") {
+      this.discard();
+      throw otherResponse();
+    }
     this.#isInTransaction = false;
   }
 
-  /** Rolls the transaction back, and keeps the connection. */
+  /** Rolls the transaction back, and keeps the connection. Does nothing after {@link discard}. */
   async rollBack(): Promise<void> {
+    if (!this.#isInTransaction) return;
     await this.run("ROLLBACK");
     this.#isInTransaction = false;
   }
@@ -262,6 +267,12 @@ export class Session {
     if (this.#client === client) this.#client = undefined;
   }
 }
+
+/**
+ * Returns the error for a response to another statement, which a pooler may send after a cancellation. Like the error of
+ * a lost connection, it has no SQLSTATE, because the statement may have been executed.
+ */
+export const otherResponse = (): Error => new Error("the server has sent the response to another statement");
 
 /** Whether the server has refused a prepared statement, which has no effect. Only a trigger's error has a context. */
 function isNameRefused(fault: unknown): boolean {
