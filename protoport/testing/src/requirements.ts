@@ -38,7 +38,7 @@ export const requirements = {
   openssl: { found: "command -v openssl", debian: "openssl" },
   strace: { found: "command -v strace", debian: "strace" },
   faketime: { found: "command -v faketime", debian: "faketime" },
-  chromium: { found: '[ -x "${CHROMIUM:-}" ] || command -v chromium-headless-shell || command -v chromium-browser || command -v google-chrome',
+  chromium: { found: '[ -x "${CHROMIUM:-}" ] || command -v chromium-headless-shell || command -v chromium || command -v chromium-browser || command -v google-chrome',
     debian: "chromium-headless-shell" },
   // The protobuf conformance runner is linked with glibc 2.38.
   "glibc 2.38": { found:

@@ -6,6 +6,7 @@ const candidates = [
   process.env["CHROMIUM"],
   // A page costs a third of the CPU time that it costs in a browser with a user interface.
   "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
