@@ -59,7 +59,7 @@ test.each(["\n", "\r\n"])("readConfiguration removes the line break %j", (end) =
 });
 
 test.each(["\n", "\r\n"])("plantLocationOf removes the line break %j after DATABASE_URL", (end) => {
-  expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
+  expect(plantLocationOf(`sqlite:plants.db${end}`, "/nowhere")).toEqual({ kind: "sqlite", path: "plants.db" });
   expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must not begin or end with white space");
 });
 
@@ -170,8 +170,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
     ["a database URL in quotes", { DATABASE_URL: '"memory:"' }, "DATABASE_URL must not be enclosed in quotes"],
     [
       "a path that is too long for a socket",
-      { HOST: `unix:/${"x".repeat(107)}` },
-      `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"x".repeat(107)}"`,
+      { HOST: `unix:/${"é".repeat(54)}` },
+      `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"é".repeat(54)}"`,
     ],
     ["the PROXY protocol and TLS on a Unix socket", {
         HOST: "unix:s",

@@ -41,12 +41,14 @@ test.each([
   expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
 });
 
-test.each<{ name: string; httpMethod: string; httpStatus: number; framing: Framing }>([
+test.each<{ name: string; httpMethod: string; httpVersion?: "1.0"; httpStatus: number; framing: Framing }>([
   { name: "a stream", httpMethod: "GET", httpStatus: 200, framing: "chunked" },
+  { name: "a stream over HTTP/1.0", httpMethod: "GET", httpVersion: "1.0", httpStatus: 200, framing: "close" },
   { name: "a response to HEAD", httpMethod: "HEAD", httpStatus: 200, framing: "none" },
   { name: "a response with status 204", httpMethod: "GET", httpStatus: 204, framing: "none" },
   { name: "a response with status 205", httpMethod: "GET", httpStatus: 205, framing: 0 },
-])("$name has the framing $framing on the wire", ({ httpMethod, httpStatus, framing }) => {
-  expect(framingOfStream({ ...emptyHead, httpMethod }, httpStatus, [])).toBe(framing);
+])("$name has the framing $framing on the wire", ({ httpMethod, httpVersion, httpStatus, framing }) => {
+  const section = { ...emptyHead.section, httpVersion: httpVersion ?? "1.1" } as const;
+  expect(framingOfStream({ ...emptyHead, section, httpMethod }, httpStatus, [])).toBe(framing);
   if (httpStatus !== 200) expect(framingOf(httpStatus, undefined)).toBe(framing);
 });
