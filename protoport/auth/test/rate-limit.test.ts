@@ -150,7 +150,7 @@ test.each([
 });
 
 test("a principal that is known only later is limited too", async () => {
-  const check = (): undefined => undefined;
+  const check = vi.fn(() => undefined);
   const admit = limitRates(
     async ({ contextValues }) => {
       await Promise.resolve();

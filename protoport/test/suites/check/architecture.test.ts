@@ -188,3 +188,16 @@ test("the proxy without definitions stays within 9,793 lines", () => {
 test("every package has size limits", () => {
   expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames);
 });
+
+test("the entry of every module begins with what the module is for", () => {
+  const entries = moduleNames(allowedImports).map((name) => `${name}/index.ts`);
+  const found = entries.filter((entry) => tree.files.includes(entry));
+  expect(found.length).toBeGreaterThan(30);
+  expect(found.filter((entry) => !tree.textOf(entry).startsWith("/**"))).toEqual([]);
+});
+
+const named = [...page.matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9-]+\.ts)?)`/g)].map(([, file = ""]) => file);
+
+test.each([...new Set(named)])("%s in architecture.md exists", (file) => {
+  expect(existsSync(join(protoportFolder, file)) || existsSync(tree.pathOf(file))).toBe(true);
+});
