@@ -46,7 +46,7 @@ const plantStore: SettingsProgram = {
 
 const proxyCommand = "protoport/proxy/src/command";
 const proxy: SettingsProgram = {
-  tests: ["setting", "validation"].map((name) => `protoport/proxy/test/suites/long/command/${name}-effects.test.ts`),
+  tests: ["protoport/proxy/test/suites/long/command/setting-effects.test.ts"],
   names: proxySettingNames(),
   reader: {
     file: "protoport/command-line/src/settings/setting-types.ts",

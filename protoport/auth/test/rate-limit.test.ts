@@ -149,7 +149,7 @@ test.each([
   else expect(call(issuer, procedure)).toThrow("too many calls");
 });
 
-test("a principal that is known only later is limited too", async () => {
+test("a principal that an asynchronous check identifies is limited too", async () => {
   const check = vi.fn(() => undefined);
   const admit = limitRates(
     async ({ contextValues }) => {

@@ -35,7 +35,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
     deletePlants: (session, calls, token) =>
       session.transact(begin, async () => {
         const run = (part: readonly Requested[], toSql: (ofShard: readonly Requested[]) => string) =>
-          session.run([...Map.groupBy(part, ({ id }) => shardOf(shards, id)).values()].map(toSql).join(";"));
+          session.runChecked([...Map.groupBy(part, ({ id }) => shardOf(shards, id)).values()].map(toSql).join(";"));
         const rows = await run(calls, (part) => deleteOfShardSql(schema, part));
         const ids = new Set(rows.filter(({ length }) => length === 1).map(([id]) => id ?? ""));
         const keptCount = rows.length - 2 * ids.size;
@@ -130,7 +130,7 @@ const distributeSql = [
   "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')",
 ];
 
-/** Returns whether the tables are distributed, if there is Citus. @throws StoreOpenError if not by {@link distribute} */
+/** Returns whether the tables are distributed, if there is Citus. @throws StoreOpenError if otherwise than by {@link distribute} */
 export async function isDistributed(session: Session, schema: StoreSchema): Promise<boolean | undefined> {
   const [citus] = await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'");
   if (citus === undefined) return undefined;

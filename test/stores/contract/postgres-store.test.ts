@@ -47,14 +47,17 @@ test("a deletion whose response is lost after its commit counts as deleted", asy
 });
 
 const completed = Buffer.concat([messageOf("C", "SELECT 0\0"), readyForQuery]);
+const cancelled = Buffer.concat([errorMessage("SERROR\0VERROR\0C57014\0Mcanceled\0\0"), readyForQuery]);
 
-// After the cancellation of a statement, a pooler may send one response too many. Then each later one is late by one.
+// A pooler may send an extra response after a cancellation. Each later response then belongs to the previous statement.
 test.for([
-  ["a deletion", "WITH free AS", readyForQuery],
-  ["a deletion", "WITH free AS", completed],
-  ["the question why", "UNION ALL SELECT", readyForQuery],
-  ["the question why", "UNION ALL SELECT", completed],
-] as const)("one response too many before that to %s is noticed", async ([, text, extra]) => {
+  ["the deletion", "WITH free AS", readyForQuery],
+  ["the deletion", "WITH free AS", completed],
+  ["the deletion", "WITH free AS", cancelled],
+  ["the query for the reasons", "UNION ALL SELECT", readyForQuery],
+  ["the query for the reasons", "UNION ALL SELECT", completed],
+  ["the query for the reasons", "UNION ALL SELECT", cancelled],
+] as const)("deletions have the right outcomes after an extra response to %s", async ([, text, extra]) => {
   let isSent = false;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {
@@ -74,10 +77,17 @@ test.for([
   expect([isSent, await opened.plants()]).toEqual([true, []]);
 });
 
-test("a commit whose response belongs to another statement fails", async () => {
+test.for(["BEGIN", "SELECT 7", "QCOMMIT"])("a transaction with an extra response to %s fails", async (text) => {
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {
-      if (data.includes("SELECT 7")) client.write(completed);
+      if (
+        data.includes(text) ||
+        data
+          .toString("latin1")
+          .replace(/^Q.{4}/s, "Q")
+          .startsWith(text)
+      )
+        client.write(completed);
       upstream.write(data);
     });
     upstream.pipe(client);

@@ -98,7 +98,7 @@ describe("a locked plant", () => {
     expect(third.atMs - second.atMs).toBeGreaterThanOrEqual(49);
   });
 
-  test("delays no other deletion, the second time either", async () => {
+  test("delays no other deletion, even after an earlier lock was released", async () => {
     let isUnlocked = false;
     const { queue, attempts } = openLocked(({ id }) => id === 8n || isUnlocked);
     for (const id of [7n, 9n]) {

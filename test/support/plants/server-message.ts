@@ -2,7 +2,7 @@
  * Returns a CommandComplete, ErrorResponse or NoticeResponse from a PostgreSQL server
  * (postgresql.org/docs/current/protocol-message-formats.html).
  *
- * @param fields - the command's tag; for others, each is a letter and its value. A zero byte ends each, and their list
+ * @param fields - the tag of a CommandComplete, or else letters with their values. A zero byte ends each, and the list
  */
 export function messageOf(type: "C" | "E" | "N", fields: string): Buffer {
   const message = Buffer.from(`${type}\0\0\0\0${fields}`);

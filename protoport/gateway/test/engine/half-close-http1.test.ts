@@ -195,7 +195,7 @@ describe("a half-closed client", () => {
   });
 });
 
-test("a half-closed client gets more probes at the checks of the timeouts", async () => {
+test("each timeout check probes a half-closed client", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   using connection = await openHttp1(greenhouse.address);

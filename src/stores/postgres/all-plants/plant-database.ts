@@ -47,7 +47,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
     startImport: async ({ restore = false } = {}) => {
       await inSession((session) => checkDatabase(session, schema, "write"));
       const session = new Session(server);
-      // Whether an id existed already. Until then, ON CONFLICT would make an import take 1.4 times as long.
+      // Whether a batch contained an existing id. Batches before it take two thirds of the time without ON CONFLICT.
       let skipsExisting = false;
       const add: PlantImport["add"] = (ids) =>
         addPlants(session, schema, ids, { restore, skipsExisting }).catch(async (fault: unknown) => {
@@ -85,6 +85,7 @@ export async function migratePostgres(
 ): Promise<Versions> {
   return await withSession(readServerUrl(url), async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
+    // Refuses tables that an operator has distributed, before the schema changes.
     await retryTransientErrors(session, () => isDistributed(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Does not change the tables and functions of a newer release.
@@ -218,6 +219,7 @@ async function* readAll<Item>(server: PostgresServer, query: string, toItem: (ro
     // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
     await session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY");
     yield* fetchChunks(session, query, toItem);
+    await session.commit();
   } finally {
     await session.close();
   }

@@ -27,8 +27,10 @@ export const faultTable: ReadonlyMap<string, readonly [verdict: Verdict, within?
   // Serialization failures and deadlocks are rolled back. Disk space, memory, connections and other resources. The
   // server is starting, stopping, recovering or read-only.
   ...codes("40001 40P01 53 57P03 25006", "retry"),
-  // A timeout for a lock, or for the statement.
-  ...codes("55P03 57014", "retry", "locked"),
+  // A timeout for a lock.
+  ...codes("55P03", "retry", "locked"),
+  // A cancelled statement. A pooler may send its error as the response to the next statement.
+  ...codes("57014", "unknown", "locked"),
   // Timeouts of the transaction, perhaps at its commit.
   ...codes("25P03 25P04", "unknown", "retry"),
   // The server does not know the outcome, or is shutting down. The connection, the operating system, an internal error.

@@ -156,14 +156,14 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
       const texts = [calls.map(({ call }) => call.subject), calls.map(({ call }) => call.requestId)];
       const values = [idsOf(calls), ...texts.map(toArrayLiteral), token, ...(hasKeys ? [keysOf(calls)] : [])];
       const statement = statements[calls.length === 1 ? 1 : 0]?.[hasKeys ? 1 : 0] ?? "";
-      const [[deleted, isKept, , answered] = []] = await session.query(statement, values);
-      if (answered !== token) throw otherResponse();
+      const [[deleted, isKept, , returned] = []] = await session.query(statement, values);
+      if (returned !== token) throw otherResponse();
       return { ids: new Set(parseIdArray(deleted)), isKept: isKept === "t" };
     },
     findWhy: async (session, calls, tokens) => {
-      const question = randomUUID();
-      const rows = await session.query(why, [idsOf(calls), keysOf(calls), tokens, question]);
-      if (!rows.some(([id, , , answered]) => id === null && answered === question)) throw otherResponse();
+      const token = randomUUID();
+      const rows = await session.query(why, [idsOf(calls), keysOf(calls), tokens, token]);
+      if (!rows.some(([id, , , returned]) => id === null && returned === token)) throw otherResponse();
       return rows.filter(([id]) => id !== null);
     },
     // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.

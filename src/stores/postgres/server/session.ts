@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, QueryArrayResult } from "pg";
 import type { StoreConnections } from "../../../service/index.ts";
@@ -169,12 +169,20 @@ export class Session {
     return [results].flat().flatMap(({ rows }) => rows);
   }
 
+  /** Runs statements like {@link run}. @throws Error without a SQLSTATE for the response to another statement */
+  async runChecked(script: string): Promise<readonly TextRow[]> {
+    const token = randomUUID();
+    const rows = await this.run(`${script}; SELECT '${token}'`);
+    if (rows.at(-1)?.[0] !== token) throw otherResponse();
+    return rows.slice(0, -1);
+  }
+
   /**
    * Begins a transaction with {@link beginSql}. Disconnects after an error. If the connection is lost during the
    * transaction, all statements fail until {@link discard}, because they must not run without the transaction.
    */
   async begin(characteristics: string): Promise<void> {
-    await this.run(beginSql(characteristics)).catch((fault: unknown) => {
+    await this.runChecked(beginSql(characteristics)).catch((fault: unknown) => {
       this.discard();
       throw fault;
     });
@@ -194,7 +202,7 @@ export class Session {
     }
   }
 
-  /** Commits the transaction. After an error, call {@link discard}. */
+  /** Commits the transaction. After an error, call {@link rollBack} or {@link discard}. */
   async commit(): Promise<void> {
     const { command } = await this.#query({ text: "COMMIT" }, []);
     if (command !== "COMMIT") {
@@ -207,7 +215,8 @@ export class Session {
   /** Rolls the transaction back, and keeps the connection. Does nothing after {@link discard}. */
   async rollBack(): Promise<void> {
     if (!this.#isInTransaction) return;
-    await this.run("ROLLBACK");
+    const { command } = await this.#query({ text: "ROLLBACK" }, []);
+    if (command !== "ROLLBACK") this.discard();
     this.#isInTransaction = false;
   }
 
@@ -272,7 +281,8 @@ export class Session {
  * Returns the error for a response to another statement, which a pooler may send after a cancellation. Like the error of
  * a lost connection, it has no SQLSTATE, because the statement may have been executed.
  */
-export const otherResponse = (): Error => new Error("the server has sent the response to another statement");
+export const otherResponse = (): Error =>
+  new Error("received the response to another statement: check the connection pooler");
 
 /** Whether the server has refused a prepared statement, which has no effect. Only a trigger's error has a context. */
 function isNameRefused(fault: unknown): boolean {
