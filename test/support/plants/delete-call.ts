@@ -21,7 +21,10 @@ export async function deleteApart<Result>(
 ): Promise<Promise<Result>[]> {
   const results: Promise<Result>[] = [];
   for (const [i, id] of ids.entries()) {
-    results.push(remove(id));
+    const result = remove(id);
+    // It may be refused before the caller waits for it.
+    result.catch(() => undefined);
+    results.push(result);
     if (i < apart) await new Promise(setImmediate);
   }
   return results;
