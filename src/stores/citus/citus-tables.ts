@@ -101,7 +101,7 @@ function insertInShardSql({ deletions }: StoreSchema, part: readonly Requested[]
 /** A shard of the tables: its largest hash, and the number of its worker. */
 export type Shard = { readonly maxHash: number; readonly worker: number };
 
-// Whether the schema is distributed, and whether the tables are distributed as by {@link distribute}, or NULL if they are not.
+// Whether the schema is distributed, and whether the tables are as by {@link distribute}. NULL for local tables.
 const distributionSql = `
   SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($3)),
     pg_catalog.min(colocationid) = pg_catalog.max(colocationid)
@@ -130,7 +130,7 @@ const distributeSql = [
   "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')",
 ];
 
-/** Returns whether the tables are distributed, if there is Citus. @throws StoreOpenError if otherwise than by {@link distribute} */
+/** Returns whether {@link distribute} has distributed the tables, or `undefined` without Citus. @throws StoreOpenError */
 export async function isDistributed(session: Session, schema: StoreSchema): Promise<boolean | undefined> {
   const [citus] = await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'");
   if (citus === undefined) return undefined;

@@ -80,14 +80,8 @@ test.for([
 test.for(["BEGIN", "SELECT 7", "QCOMMIT"])("a transaction with an extra response to %s fails", async (text) => {
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {
-      if (
-        data.includes(text) ||
-        data
-          .toString("latin1")
-          .replace(/^Q.{4}/s, "Q")
-          .startsWith(text)
-      )
-        client.write(completed);
+      // Without the message's length, so that a COMMIT of its own differs from that of a script.
+      if (`Q${data.toString("latin1", 5)}`.includes(text)) client.write(completed);
       upstream.write(data);
     });
     upstream.pipe(client);

@@ -21,6 +21,8 @@ export interface Pgbouncer extends AsyncDisposable {
   certify(certificate: Certificate): void;
 }
 
+const defaultPort = 6_432;
+
 /** The pool size. Clients open more connections, so that connections take turns, even those of one client. */
 const serverConnections = 2;
 
@@ -42,7 +44,7 @@ export interface PgbouncerOptions {
  */
 export async function startPgbouncer(serverFolder: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
-  const port = options.tls?.port ?? 6_432;
+  const port = options.tls?.port ?? defaultPort;
   const write = ({ cert, key }: Certificate): void => {
     writeFileSync(join(folder, "cert.pem"), cert);
     writeFileSync(join(folder, "key.pem"), key);
@@ -133,7 +135,7 @@ function configOf(
   return `${readFileSync(join(projectFolder, "deploy/pgbouncer.ini"), "utf8")}
 listen_addr = ${tls === undefined ? "" : "127.0.0.1"}
 unix_socket_dir = ${folder}
-listen_port = ${tls?.port ?? 6_432}
+listen_port = ${tls?.port ?? defaultPort}
 auth_type = trust
 auth_file = ${join(folder, "users")}
 stats_users = tester

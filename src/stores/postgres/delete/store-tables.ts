@@ -26,8 +26,8 @@ export interface StoreTables {
   /**
    * Deletes and records, in one transaction, the plants that are not locked and whose idempotency key is unused. The
    * calls have different plants and different keys. Fails with 22P02 if a trigger drops a record, or keeps one of
-   * several plants without an error. Returns the ids of the deleted plants, and whether a trigger has kept the only
-   * plant without an error.
+   * several plants without an error, and without a code if the response belongs to another statement. Returns the ids
+   * of the deleted plants, and whether a trigger has kept the only plant without an error.
    */
   deletePlants(session: Session, calls: readonly Requested[], token: string): Promise<Deleted>;
   /**
@@ -36,6 +36,7 @@ export interface StoreTables {
    * calls, or with a token. If a plant is missing, its last record is visible, too.
    */
   findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly TextRow[]>;
+  /** The tables' names. */
   readonly schema: StoreSchema;
   /** The pause after dropping a slice of records during deletions, as a multiple of the slice's duration. */
   readonly dropPause: number;
