@@ -1,5 +1,9 @@
 #!/usr/bin/env node
 const words = process.argv.slice(2);
+
+/** Maximum time until the process exits after a server has ended, in milliseconds. */
+const exitTimeoutMs = 1_000;
+
 // Only `serve` without `--demo` queues SIGHUP. Other commands exit on SIGHUP, such as when their terminal closes.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
@@ -22,6 +26,8 @@ async function run(): Promise<void> {
   const { processTerminal } = await import("./process-terminal.ts");
   const { runCommandLine } = await import("./run-command-line.ts");
   process.exitCode = await runCommandLine(words, processTerminal(onHangup));
+  // Without the timer, a log pipe without a reader or a hung collector would keep a server's process alive.
+  if (words[0] === "serve") setTimeout(() => process.exit(), exitTimeoutMs).unref();
 }
 
 /**

@@ -1,4 +1,4 @@
-import { firstStopSignal, type ParsedFlags, UsageError } from "@protoport/command-line";
+import { type ParsedFlags, UsageError } from "@protoport/command-line";
 import {
   type Configuration,
   flagOf,
@@ -14,9 +14,6 @@ import { type Command, exitCode, packageVersion, type PlantTerminal } from "./co
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { followOrders, supervisorStop, workerVariable } from "./worker.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";
-
-/** Maximum time until the process exits after everything is closed, in milliseconds. */
-const exitTimeoutMs = 1_000;
 
 /** The flags that are allowed with `--demo`. */
 const demoFlags: ReadonlySet<string | undefined> = new Set([
@@ -45,7 +42,7 @@ export const serveStoreCommand: Command = {
       return await superviseWorkers(configuration, terminal.onHangup);
     }
     return await serveUntilStopped(configuration, {
-      stop: firstStopSignal(),
+      stop: terminal.stopSignal(),
       serviceVersion: packageVersion(),
       onListening: (server) => terminal.onHangup(() => void server.reload()),
     });
@@ -70,7 +67,7 @@ async function serveDemo(flags: ParsedFlags, terminal: PlantTerminal): Promise<n
     throw new UsageError("--demo requires a TCP port; HOST must not be a Unix socket");
   if (demo.ignored.length > 0) terminal.err(`ignored settings that the demo sets itself: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {
-    stop: firstStopSignal(),
+    stop: terminal.stopSignal(),
     serviceVersion: packageVersion(),
     plantsWhenCreated: demoPlants,
     onListening: async ({ port }) => {
@@ -109,9 +106,6 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const server = await startServer(configuration, options);
   await options.onListening?.(server);
   const signal = await Promise.race([options.stop, server.storeFailed]);
-  const code = signal === undefined ? exitCode.storeFailed : exitCode.ok;
   await server.drain();
-  // Without the timer, a log pipe without a reader or a hung collector would keep the process alive.
-  setTimeout(() => process.exit(code), exitTimeoutMs).unref();
-  return code;
+  return signal === undefined ? exitCode.storeFailed : exitCode.ok;
 }

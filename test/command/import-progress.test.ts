@@ -1,6 +1,9 @@
 import { statSync } from "node:fs";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { describeProgress, lengthOf, showProgress } from "../../src/command/import-progress.ts";
+import { processTerminal } from "../../src/command/process-terminal.ts";
+
+afterEach(() => vi.unstubAllGlobals());
 
 test.each([
   ["1,200,000 ids, 400,000/s, 60 %, 2 s left", { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 }],
@@ -28,4 +31,12 @@ test.each([
   { name: "undefined for a character device", file: "/dev/null", want: undefined },
 ])("lengthOf returns $name", ({ file, want }) => {
   expect(lengthOf(file)).toBe(want);
+});
+
+test.each([
+  { name: "standard error", stderr: { isTTY: true }, stdout: {}, want: true },
+  { name: "standard output", stderr: {}, stdout: { isTTY: true }, want: false },
+])("progress is shown if $name is a terminal: $want", ({ stderr, stdout, want }) => {
+  vi.stubGlobal("process", { ...process, stderr, stdout: { ...stdout, on: vi.fn() } });
+  expect(processTerminal(vi.fn()).progress !== undefined).toBe(want);
 });

@@ -87,6 +87,20 @@ test.each([
   expect(stopped).toEqual({ exitCode, out: [], err: [expect.stringMatching(text)] });
 });
 
+test("import fails at an invalid id that it reads after SIGTERM", async () => {
+  using folder = createTempFolder();
+  const { promise: stopped, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  const { exitCode, err } = await runCommand(["import"], await makeStore(folder), "", {
+    stopSignal: () => stopped,
+    input: async function* () {
+      resolve("SIGTERM");
+      await stopped;
+      yield Buffer.from("x\n");
+    },
+  });
+  expect({ exitCode, last: err.at(-1) }).toEqual({ exitCode: 1, last: 'plantstore: line 1 is not a plant id: "x"' });
+});
+
 test("deletions prints JSON records, oldest first, with ids as strings", async () => {
   using folder = createTempFolder();
   const { exitCode, out } = await runCommand(["deletions"], await makeStore(folder, [3n, 1n]));

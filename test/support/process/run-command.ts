@@ -19,7 +19,7 @@ export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   input: string = "",
-  terminal: Pick<Partial<PlantTerminal>, "stopSignal" | "progress"> = {},
+  terminal: Partial<PlantTerminal> = {},
 ): Promise<Ended> {
   let out = "";
   let isFull = false;

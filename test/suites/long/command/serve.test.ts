@@ -1,13 +1,11 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { demoLines, prepareDemo } from "../../../../src/command/demo.ts";
 // oxfmt-ignore
-import { type CommandLine, createTempFolder, initializedRequest, projectFolder, type TempFolder
+import { type CommandLine, createTempFolder, projectFolder, type TempFolder
 } from "@protoport/testing";
 import { startCommandLine } from "../../../support/process/command-line.ts";
-import { type Ended, runCommand } from "../../../support/process/run-command.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../../../support/process/serve-command.ts";
 import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
@@ -169,162 +167,47 @@ test("a server becomes unready after its database file is deleted", async () => 
   expect(await server.end()).toBe(0);
 });
 
-interface Demo {
+interface Demo extends AsyncDisposable {
   readonly server: CommandLine;
   readonly baseUrl: string;
   readonly token: string;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
-  const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
-  // Waits for the last line of the output.
+/** Starts a demo, and waits for the last line of its output. */
+async function startDemo(folder: TempFolder): Promise<Demo> {
+  const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0" });
   await server.find(/Press Ctrl-C to stop\.\n/);
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
   return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-/** Runs a short command line in this process, in a folder. */
-async function runIn(
-  folder: TempFolder,
-  words: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
-  const cwd = process.cwd();
-  process.chdir(folder.path);
-  try {
-    return await runCommand(words, environment);
-  } finally {
-    process.chdir(cwd);
-  }
-}
-
-const modeOf = (folder: TempFolder, name: string): number => statSync(folder.file(name)).mode & 0o777;
-
-/** The plants in the commands that a demo prints. */
-function idsOf({ server }: Demo): string[] {
-  return [...server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
-}
-
-describe("a demo", () => {
-  let folder: TempFolder;
-  let demo: Demo;
-  beforeAll(async () => {
-    folder = createTempFolder();
-    // oxfmt-ignore
-    demo = await startDemo(folder, {
-      DATABASE_URL: "sqlite:other.db", PLANTSTORE_TOKENS: token, PLANTSTORE_DOCS: "", PLANTSTORE_ADMIN_ADDRESS: "0",
-      PLANTSTORE_LOG_PROBES: "off", LOG_LEVEL: "info",
-    });
-  });
-  afterAll(async () => {
-    await demo[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
-
-  test("does not use the environment's database and tokens", async () => {
-    expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
-    expect(existsSync(folder.file("other.db"))).toBe(false);
-  });
-
-  test("serves MCP tools at the URL that it prints", async () => {
-    const [, url = ""] = await demo.server.find(/as an MCP server: (\S+)/);
-    const { header, body } = initializedRequest("tools/list", {}, [["authorization", `Bearer ${demo.token}`]]);
-    const response = await fetch(url, { method: "POST", headers: Object.fromEntries(header), body: String(body) });
-    const want = { result: { tools: [{ name: "plantstore_v1_PlantService_DeletePlant" }] } };
-    expect(await response.json()).toMatchObject(want);
-  });
-
-  test("reports the settings that it ignores", () => {
-    const line = "ignored settings that the demo sets itself: DATABASE_URL, PLANTSTORE_TOKENS\n";
-    expect(demo.server.stderr()).toContain(line);
-  });
-
-  test("serves metrics on the configured address", async () => {
-    const [, port] = await demo.server.find(/"port":(\d+),"msg":"serving metrics"/);
-    const { status } = await fetch(`http://127.0.0.1:${port}/metrics`);
-    expect(status).toBe(200);
-  });
-
-  test("shares its plants and token with a second demo in its folder", async () => {
-    await using second = await startDemo(folder);
-    expect(await deletePlant(second.baseUrl, 999, demo.token)).toBe(204);
-    expect(await deletePlant(demo.baseUrl, 999, second.token)).toBe(400);
-  });
-
-  test("stores its token in a file that only its owner can read", () => {
-    expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
-    expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);
-  });
-
-  test("prints commands with its address, its token and existing plants", () => {
-    const lines = demo.server.stdout().trimEnd().split("\n").slice(-5);
-    const authority = demo.baseUrl.slice("http://".length);
-    const credential = `-H 'Authorization: Bearer ${demo.token}'`;
-    expect(lines).toEqual([
-      `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
-      `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
-      `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
-      "",
-      "Press Ctrl-C to stop.",
-    ]);
-  });
-
-  test("deletes plants 1 to 1000 once, and keeps its state across restarts", async () => {
-    const statuses = [];
-    for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(demo.baseUrl, id, demo.token));
-    expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
-    demo.server.process.kill("SIGTERM");
-    expect(await demo.server.end()).toBe(0);
-    // The mode that the file may have after the folder was copied.
-    chmodSync(folder.file(".plantstore/token"), 0o644);
-    await using second = await startDemo(folder);
-    expect(idsOf(second)).toEqual(["2", "4", "5"]);
-    const want = { token: demo.token, mode: 0o600 };
-    expect({ token: second.token, mode: modeOf(folder, ".plantstore/token") }).toEqual(want);
-    expect(await deletePlant(second.baseUrl, 1, demo.token)).toBe(400);
-    expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
-    second.server.process.kill("SIGTERM");
-    expect(await second.server.end()).toBe(0);
-    expect(second.server.stderr()).not.toContain('"msg":"call"');
-  });
-});
-
-test("a demo refuses a misspelt setting", async () => {
+test("two demos in a folder share their plants and token", async () => {
   using folder = createTempFolder();
-  const { exitCode, err } = await runIn(folder, ["serve", "--demo"], { PLANTSTORE_ADMIN_ADDRES: "0" });
-  expect(exitCode).toBe(78);
-  const want = 'unknown setting "PLANTSTORE_ADMIN_ADDRES", did you mean "PLANTSTORE_ADMIN_ADDRESS"?';
-  expect(err.join("\n")).toContain(want);
+  await using first = await startDemo(folder);
+  await using second = await startDemo(folder);
+  expect(await deletePlant(second.baseUrl, 999, first.token)).toBe(204);
+  expect(await deletePlant(first.baseUrl, 999, second.token)).toBe(400);
 });
 
-test.each([
-  { host: "0.0.0.0", want: "localhost" },
-  { host: "::", want: "localhost" },
-  { host: "::1", want: "[::1]" },
-])("a demo that listens on $host has $want in its URL", ({ host, want }) => {
-  const demo = { token: "t", ignored: [], environment: {} };
-  expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
-});
-
-test("a demo refuses to start with an empty token file", async () => {
+test("a demo deletes plants 1 to 1000 once, and keeps its state across restarts", async () => {
   using folder = createTempFolder();
-  mkdirSync(folder.file(".plantstore"));
-  writeFileSync(folder.file(".plantstore/token"), "");
-  const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
-  const want = { exitCode: 1, err: ["plantstore: .plantstore/token is empty; delete it to create a new token"] };
-  expect({ exitCode, err }).toEqual(want);
-});
-
-test("two demos that create a folder at the same time share a token", async () => {
-  using folder = createTempFolder();
-  const cwd = process.cwd();
-  process.chdir(folder.path);
-  try {
-    const [first, second] = await Promise.all([prepareDemo({}), prepareDemo({})]);
-    expect(second.token).toBe(first.token);
-  } finally {
-    process.chdir(cwd);
-  }
+  await using first = await startDemo(folder);
+  const statuses = [];
+  for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(first.baseUrl, id, first.token));
+  expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
+  first.server.process.kill("SIGTERM");
+  expect(await first.server.end()).toBe(0);
+  // The mode that the file may have after the folder was copied.
+  chmodSync(folder.file(".plantstore/token"), 0o644);
+  await using second = await startDemo(folder);
+  const ids = [...second.server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
+  expect(ids).toEqual(["2", "4", "5"]);
+  const mode = statSync(folder.file(".plantstore/token")).mode & 0o777;
+  expect({ token: second.token, mode }).toEqual({ token: first.token, mode: 0o600 });
+  expect(await deletePlant(second.baseUrl, 1, first.token)).toBe(400);
+  expect(await deletePlant(second.baseUrl, 2, first.token)).toBe(204);
+  second.server.process.kill("SIGTERM");
+  expect(await second.server.end()).toBe(0);
+  expect(second.server.stderr()).not.toContain('"msg":"call"');
 });

@@ -1,15 +1,15 @@
 import { create, type DescMethodUnary, type Message, type MessageInitShape, type Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createRestTransport, type RestTransportOptions } from "../../../src/index.ts";
-import { writeQuery } from "../../../src/request-query.ts";
-import { createUrlValues } from "../../../src/url-values.ts";
-import { KitchenSink, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
-import { kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
-import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { createRestTransport, type RestTransportOptions } from "../src/index.ts";
+import { writeQuery } from "../src/request-query.ts";
+import { createUrlValues } from "../src/url-values.ts";
+import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { kitchenSinkRegistry } from "../../testing/src/gateway/kitchen-sink.ts";
+import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
 // Tests the request for a message, and messages that cannot be sent.
 

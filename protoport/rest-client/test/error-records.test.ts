@@ -1,10 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { respondWith } from "../../../../testing/src/gateway/rest-server.ts";
-import type { RestTransportOptions } from "../../../src/index.ts";
-import { ask, asError } from "../../../../testing/src/gateway/ask-rest.ts";
+import { NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { respondWith } from "../../testing/src/gateway/rest-server.ts";
+import type { RestTransportOptions } from "../src/index.ts";
+import { ask, asError } from "../../testing/src/gateway/ask-rest.ts";
 
 // Tests error bodies in the formats that many servers use.
 

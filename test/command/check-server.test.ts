@@ -2,12 +2,12 @@ import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTcpServer, type Server } from "node:net";
 import { expect, test } from "vitest";
-import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { runCommand, startCommandLine } from "../../../support/process/index.ts";
-
-const token = "a-token-of-the-check";
+import { runCommand } from "../support/process/run-command.ts";
+import { deletePlant, serveToken as token } from "../support/process/serve-command.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
 
 interface Served extends AsyncDisposable {
   /** The settings with which `check` runs. */
@@ -20,20 +20,16 @@ function createStore(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
 }
 
-/** Serves a folder's store `plants.db` in a separate process, with an admin address, by default a free port. */
+/** Serves a folder's store `plants.db` with an admin address, by default a free port. */
 async function serve(folder: TempFolder, adminSocket?: string): Promise<Served> {
   const settings = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
-  const own = { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? "127.0.0.1:0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
-  const server = startCommandLine(["serve"], folder.path, { ...settings, ...own });
-  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
-  const [, port = ""] = await server.find(/"port":(\d+).*"msg":"listening"/);
+  const server = await startConfigured({ ...settings, PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? "127.0.0.1:0" });
   const status = async (): Promise<number> => {
-    const call = { method: "DELETE", headers: { authorization: `Bearer ${token}` } };
-    await fetch(`http://127.0.0.1:${port}/plants/77`, call).then((response) => response.text());
-    return (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
+    await deletePlant(server.baseUrl, 77);
+    return (await fetch(`${server.baseUrl}/readyz`, { headers: { connection: "close" } })).status;
   };
   return {
-    environment: { ...settings, PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? admin },
+    environment: { ...settings, PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? String(server.admin?.port) },
     status,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

@@ -10,21 +10,21 @@ import {
 } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Health } from "../../../../gateway/src/health/index.ts";
-import { createRestTransport } from "../../../src/index.ts";
-import { RestCalls } from "../../../src/rest-calls.ts";
-import { RestMethod } from "../../../src/rest-method.ts";
+import { Health } from "../../gateway/src/health/index.ts";
+import { createRestTransport } from "../src/index.ts";
+import { RestCalls } from "../src/rest-calls.ts";
+import { RestMethod } from "../src/rest-method.ts";
 import {
   Catalog,
   GetBookRequestSchema,
   WatchBooksRequestSchema,
-} from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
-import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
+} from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
 // Tests how the transport converts responses, including malformed responses, to messages or errors.
 

@@ -6,17 +6,17 @@ import { describe, expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createRestTransport } from "../../../src/index.ts";
-import { EventSplitter } from "../../../src/response-stream.ts";
-import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
-import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
-import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { type Address, collect, startGreenhouse, within } from "../../../../testing/src/index.ts";
-import { startCatalog } from "../../../../testing/src/gateway/catalog.ts";
-import { startFiles } from "../../../../testing/src/gateway/files.ts";
-import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createRestTransport } from "../src/index.ts";
+import { EventSplitter } from "../src/response-stream.ts";
+import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
+import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { type Address, collect, startGreenhouse, within } from "../../testing/src/index.ts";
+import { startCatalog } from "../../testing/src/gateway/catalog.ts";
+import { startFiles } from "../../testing/src/gateway/files.ts";
+import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
 const clientOf = <Service extends DescService>(service: Service, { address }: { readonly address: Address }) =>
   createClient(service, createRestTransport({ baseUrl: `http://127.0.0.1:${address.port}` }));
