@@ -1,4 +1,4 @@
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -12,18 +12,26 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function deletePlant(id: bigint, token: Parameters<typeof bearer>[0]): Promise<object> {
+function clientWith(token: Parameters<typeof bearer>[0]): Client<typeof PlantService> {
   const baseUrl = `http://${server.address.address}:${server.address.port}`;
   const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearer(token)] });
-  return await createClient(PlantService, transport).deletePlant({ id });
+  return createClient(PlantService, transport);
 }
 
 test.each([
   { name: "a token", id: 1n, token: tokens.good },
   { name: "a token from a function", id: 2n, token: () => tokens.good },
   { name: "a token from an async function", id: 3n, token: () => Promise.resolve(tokens.good) },
-])("bearer sends $name with every call", async ({ id, token }) => {
-  await expect(deletePlant(id, token)).resolves.toBeDefined();
+])("bearer sends $name", async ({ id, token }) => {
+  await expect(clientWith(token).deletePlant({ id })).resolves.toBeDefined();
+});
+
+test("bearer calls a token function for each call", async () => {
+  const issued = [tokens.unknown, tokens.good, tokens.narrow];
+  const client = clientWith(() => issued.shift() ?? "");
+  const codes = [];
+  for (const _ of [1, 2, 3]) codes.push(await client.deletePlant({ id: 9n }).catch(({ code }: ConnectError) => code));
+  expect(codes).toEqual([Code.Unauthenticated, Code.NotFound, Code.PermissionDenied]);
 });
 
 test.each(["", "secret-token\n"])("bearer refuses the invalid token %j without quoting it", (token) => {
@@ -41,12 +49,12 @@ test.each<[name: string, token: () => string | Promise<string>]>([
   ],
   ["rejects", () => Promise.reject(unavailable)],
 ])("a token function that %s makes the call fail with its error", async (_name, token) => {
-  await expect(deletePlant(1n, token)).rejects.toBe(unavailable);
+  await expect(clientWith(token).deletePlant({ id: 1n })).rejects.toBe(unavailable);
 });
 
 test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "a function", token: () => "secret-token\n" },
   { name: "an async function", token: () => Promise.resolve("secret-token\n") },
 ])("the error for an invalid token from $name does not quote it", async ({ token }) => {
-  await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
+  await expect(clientWith(token).deletePlant({ id: 1n })).rejects.toThrow(/the token (?!.*secret)/);
 });
