@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -77,6 +77,22 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   const responses = await Promise.all(paths.map((path) => fetch(started.baseUrl + path)));
   const readings = await Promise.all(responses.map((response) => response.json()));
   expect(readings).toEqual(paths.map((sensor) => ({ sensor })));
+});
+
+test("close() leaves the application's own responses open", async () => {
+  const mount = createMount<IncomingMessage>({ routes: () => {}, closeTimeoutMs: 1 });
+  const respond = async (response: ServerResponse): Promise<void> => {
+    response.write("begun ");
+    mount.close();
+    // Longer than calls of the gateway may still run.
+    await setTimeout(1_200);
+    response.end("ended");
+  };
+  const server = createServer((request, response) => {
+    mount.serve(request, request, response, () => void respond(response));
+  });
+  await using started = await startOnLoopback(server);
+  expect(await (await fetch(`${started.baseUrl}/own`)).text()).toBe("begun ended");
 });
 
 test("close starts no timer that keeps the process running", () => {
