@@ -201,19 +201,24 @@ export class DeleteQueue {
     this.#isRetrying = true;
     while (this.#locked.length > 0) {
       await sleep(lockedIntervalMs);
-      const retried = this.#locked.splice(0).filter((one) => !this.#rejectCancelled(one) && this.#hasTime(one));
+      const startMs = performance.now();
+      const retried = this.#locked.splice(0);
+      // Batches that only found locks were quick. Large ones that find none could exceed their deadline.
       while (retried.length > 0) {
-        const batch = retried.splice(0, this.#maxBatch);
-        await this.#settle(batch, await this.#commit(batch));
+        const batch = retried.splice(0, minBatch).filter((one) => this.#isRetried(one, startMs));
+        if (batch.length > 0) await this.#settle(batch, await this.#commit(batch));
       }
     }
     this.#isRetrying = false;
   }
 
-  #hasTime(one: Waiting): boolean {
-    const endMs = Math.min((one.locked?.sinceMs ?? 0) + maxLockedMs, one.deadlineMs - minLockedAttemptMs);
-    if (performance.now() < endMs) return true;
-    this.#fail(one, "unavailable", "another transaction holds a lock on the plant, or uses the same idempotency key");
+  /** @param startMs - when the retries began. Their own duration does not show a stuck transaction */
+  #isRetried(one: Waiting, startMs: number): boolean {
+    if (this.#rejectCancelled(one)) return false;
+    const isLockedBriefly = startMs < (one.locked?.sinceMs ?? 0) + maxLockedMs;
+    if (isLockedBriefly && performance.now() < one.deadlineMs - minLockedAttemptMs) return true;
+    const cause = "another transaction holds a lock on the plant, or uses the same idempotency key";
+    this.#fail(one, "unavailable", isLockedBriefly ? "the deadline passed after the plant was locked" : cause);
     return false;
   }
 

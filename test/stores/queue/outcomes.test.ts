@@ -151,8 +151,25 @@ describe("a locked plant", () => {
       vi.advanceTimersByTime(9_001);
       return false;
     });
-    await expect(queue.delete(7n, deleteCall())).rejects.toMatchObject({ cause: locked });
+    const cause = "the deadline passed after the plant was locked";
+    await expect(queue.delete(7n, deleteCall())).rejects.toMatchObject({ cause });
     expect(attempts).toHaveLength(1);
+  });
+
+  test("is retried in small batches while there is time, however long the batches before take", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const sizes: number[] = [];
+    let isUnlocked = false;
+    const queue = openQueueOn(async (batch) => {
+      if (isUnlocked && sizes.push(batch.length)) vi.advanceTimersByTime(3_000);
+      return { outcomes: batch.map(() => (isUnlocked ? "deleted" : "locked")) };
+    });
+    const deleting = Promise.allSettled(Array.from({ length: 400 }, (_, id) => queue.delete(BigInt(id), deleteCall())));
+    while (queue.waiting.forLock < 400) await new Promise(setImmediate);
+    isUnlocked = true;
+    const statuses = (await deleting).map(({ status }) => status);
+    expect(sizes).toEqual([64, 64, 64]);
+    expect(statuses.filter((status) => status === "fulfilled")).toHaveLength(3 * 64);
   });
 
   test("is not tried again once its call is cancelled", async () => {
