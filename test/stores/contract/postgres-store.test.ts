@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { closing } from "@protoport/testing/process";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
@@ -47,24 +48,40 @@ test("a deletion whose response is lost after its commit counts as deleted", asy
 });
 
 const completed = Buffer.concat([messageOf("C", "SELECT 0\0"), readyForQuery]);
-const cancelled = Buffer.concat([errorMessage("SERROR\0VERROR\0C57014\0Mcanceled\0\0"), readyForQuery]);
+const refusedWith = (fields: string): Buffer =>
+  Buffer.concat([errorMessage(`SERROR\0VERROR\0C${fields}\0Mcanceled\0\0`), readyForQuery]);
+const cancelled = refusedWith("57014");
+const cancelledWithin = refusedWith("57014\0WPL/pgSQL function keep() line 1");
 
-// A pooler may send an extra response after a cancellation. Each later response then belongs to the previous statement.
+// A pooler may send an extra response after a cancellation, alone or together with the response to the statement. Each
+// later response then belongs to the previous statement.
 test.for([
-  ["the deletion", "WITH free AS", readyForQuery],
-  ["the deletion", "WITH free AS", completed],
-  ["the deletion", "WITH free AS", cancelled],
-  ["the query for the reasons", "UNION ALL SELECT", readyForQuery],
-  ["the query for the reasons", "UNION ALL SELECT", completed],
-  ["the query for the reasons", "UNION ALL SELECT", cancelled],
-] as const)("deletions have the right outcomes after an extra response to %s", async ([, text, extra]) => {
+  ["the deletion", "WITH free AS", readyForQuery, "alone"],
+  ["the deletion", "WITH free AS", completed, "alone"],
+  ["the deletion", "WITH free AS", cancelled, "alone"],
+  ["the deletion", "WITH free AS", cancelledWithin, "alone"],
+  ["the deletion", "WITH free AS", cancelledWithin, "together"],
+  ["the deletion", "WITH free AS", refusedWith("55P03"), "alone"],
+  ["the deletion", "WITH free AS", refusedWith("55P03"), "together"],
+  ["the query for the reasons", "UNION ALL SELECT", readyForQuery, "alone"],
+  ["the query for the reasons", "UNION ALL SELECT", completed, "alone"],
+  ["the query for the reasons", "UNION ALL SELECT", cancelled, "alone"],
+] as const)("deletions have the right outcomes after an extra response to %s", async ([, text, extra, sending]) => {
   let isSent = false;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    let held: Buffer = Buffer.alloc(0);
     client.on("data", (data: Buffer) => {
-      if (!isSent && data.includes(text)) isSent = client.write(extra);
+      if (!isSent && data.includes(text)) {
+        isSent = true;
+        if (sending === "alone") client.write(extra);
+        else held = extra;
+      }
       upstream.write(data);
     });
-    upstream.pipe(client);
+    upstream.on("data", (data: Buffer) => {
+      client.write(Buffer.concat([held, data]));
+      held = Buffer.alloc(0);
+    });
   });
   const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
   await using opened = await openStoreWith(server, [1n, 2n, 3n], change);
@@ -91,6 +108,53 @@ test.for(["BEGIN", "SELECT 7", "QCOMMIT"])("a transaction with an extra response
   const running = session.transact(readCommitted, () => session.run("SELECT 7"));
   await expect(running).rejects.toThrow("the response to another statement");
   await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+});
+
+test("a store that is refused leaves no connection open", async () => {
+  const url = await server.createSchema();
+  await expect(openPostgresStore({ url: `${url}&application_name=refused` })).rejects.toThrow("cannot use");
+  const open = "SELECT FROM pg_stat_activity WHERE application_name = 'refused'";
+  await expect.poll(() => runSql(url, open)).toEqual([]);
+});
+
+test("extra responses to idle connections leave no connection open", async () => {
+  const clients: Socket[] = [];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    clients.push(client);
+    client.pipe(upstream).pipe(client);
+  });
+  const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
+  await using opened = await openStoreWith(server, [1n, 2n, 3n], change);
+  for (const id of [1n, 2n, 3n]) {
+    await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
+    for (const client of clients) client.write(completed);
+    await expect.poll(() => clients.every(({ closed }) => closed)).toBe(true);
+  }
+  expect(clients.length).toBeGreaterThan(3);
+});
+
+test("an import with an extra response keeps a concurrent deletion", async () => {
+  let queries = 0;
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.on("data", (data: Buffer) => {
+      if (data.includes("AS line (id)") && ++queries === 2) client.write(completed);
+      upstream.write(data);
+    });
+    upstream.pipe(client);
+  });
+  const url = await server.createPlants([7n]);
+  const database = await openPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
+  const plantImport = await database.startImport();
+  onTestFinished(() => plantImport[Symbol.asyncDispose]());
+  const record = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (7, '', '', gen_random_uuid())";
+  const other = await openClient(url, `BEGIN; DELETE FROM plants WHERE id = 7; ${record}`);
+  const adding = expect(plantImport.add([7n])).rejects.toThrow("the response to another statement");
+  const waiting = "SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted";
+  await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
+  await other.query("COMMIT");
+  await adding;
+  expect([queries, await runSql(url, "SELECT FROM plants")]).toEqual([2, []]);
+  await other.end();
 });
 
 test("a deletion that a read-only server refuses succeeds on the next connection", async () => {

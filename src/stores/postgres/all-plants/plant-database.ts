@@ -175,6 +175,8 @@ export async function addPlants(
       await session.query(
         `${emitMessageSql} WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`,
       );
+    // If a pooler has sent an extra response, the records above may be those of an earlier query.
+    await session.runChecked("SELECT");
     await session.commit().catch((cause: unknown) => {
       if (verdictOn(cause) !== "unknown") throw cause;
       // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.

@@ -81,6 +81,7 @@ export class BatchRun {
       // Without a connection, no statement has been sent.
       return { fault, verdict: tables.verdictOn(fault) === "fail" ? "fail" : "retry" };
     }
+    const { processId } = session;
     const sent = firstOfEach(open);
     const doubt = (): void => sent.forEach(({ doubts }) => void doubts.push(token));
     const [only] = open;
@@ -90,7 +91,11 @@ export class BatchRun {
       deleted = await tables.deletePlants(session, [...sent.values()], token);
       this.hasDeleted ||= deleted.ids.size > 0;
     } catch (fault) {
-      refusal = { fault, verdict: tables.verdictOn(fault) };
+      let verdict = tables.verdictOn(fault);
+      // A pooler may have sent another statement's error. Then the connection does not respond in order, or is lost.
+      const [{ status }] = await Promise.allSettled([verdict !== "unknown" && session.runChecked("SELECT")]);
+      if (status === "rejected" || session.processId !== processId) verdict = "unknown";
+      refusal = { fault, verdict };
       if (refusal.verdict === "unknown") doubt();
       if (open.length > 1 || !concernsPlants.has(refusal.verdict)) return refusal;
     }

@@ -130,7 +130,11 @@ export class Session {
       connectTo(this.#server, this.#settings, this.deadlineMs).then((client) => {
         // Closes a connection that is established after `close`, because the connection would keep the process alive.
         if (this.#isClosed) return void disconnect(client);
-        client.on("error", () => this.#dropClient(client));
+        // After an unexpected message, node-postgres would keep the connection open.
+        client.on("error", () => {
+          if (this.#client === client) void disconnect(client);
+          this.#dropClient(client);
+        });
         client.on("notice", (notice) => (this.#unconfirmed ??= unconfirmedBy(notice)));
         resolve((this.#client = client));
       }, reject);

@@ -163,6 +163,9 @@ describe("check", () => {
       text: expect.stringContaining("the server is read-only: it is a standby"),
     });
     expect(await isServerReady(replica)).toBe(false);
+    const [first, second] = [url, replica].map((other) => check(`${other}&target_session_attrs=primary`));
+    expect(await first).toMatchObject({ exitCode: 0 });
+    expect((await second)?.err.join("\n")).toContain("the server is a standby");
   });
 
   test("fails when the synchronous standby is missing", async () => {
