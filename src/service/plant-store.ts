@@ -86,6 +86,9 @@ export interface PlantStore {
   /** The state of the store's file. Undefined for a store without a file. */
   readonly file?: StoreFile | undefined;
 
-  /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */
+  /**
+   * Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. Rejects if only now
+   * a problem is found for which an operator must act before a restart, such as a moved file.
+   */
   close(): Promise<void>;
 }

@@ -54,7 +54,6 @@ export class FileIdentity {
   readonly #readIndex: () => WalIndex | undefined;
   readonly #saltsOfLog = new BigUint64Array(1);
   readonly #reader: DatabaseSync;
-  #isLogDamaged = false;
 
   /**
    * @param lockTimeoutMs - how long to wait for connections that still read older content, in milliseconds
@@ -77,23 +76,28 @@ export class FileIdentity {
   }
 
   /**
-   * Returns the problem, if any. First copies a deleted or moved log, which the connection has open, into the file.
+   * Returns the problem, if any. First copies the log, which the connection has open, into the file if either was deleted
+   * or moved. Closes the connection if the log is damaged, which then is not copied into the file.
    *
    * @throws the system's error when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
     // Reads the index before the log's size, because other processes may append to the log meanwhile.
     const index = this.#readIndex();
-    if (typeof this.#findFile() === "string") return problems.fileGone;
-    const log = this.#findLog();
+    const [file, log] = [this.#findFile(), this.#findLog()];
+    // Nobody else uses the log of a missing file, which may have another name now.
+    if (file === "missing") checkpointLog(this.#db, this.#lockTimeoutMs);
+    if (typeof file === "string") return problems.fileGone;
     // Another process may use the new log, and only one log may be copied into the file.
     if (log === "other") return problems.logLost;
     if (log === "missing") return problems[checkpointLog(this.#db, this.#lockTimeoutMs) ? "logSaved" : "logLost"];
     if (typeof this.#findLocks() === "string") return problems.locksGone;
+    if (!this.#db.isOpen) return problems.logDamaged;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (index !== undefined && !this.#isComplete(index, log.size) && this.#readIndex()?.salts === index.salts)
-      this.#isLogDamaged = true;
-    return this.#isLogDamaged ? problems.logDamaged : undefined;
+    if (index === undefined || this.#isComplete(index, log.size) || this.#readIndex()?.salts !== index.salts)
+      return undefined;
+    this.#db.close();
+    return problems.logDamaged;
   }
 
   /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
@@ -120,13 +124,15 @@ export class FileIdentity {
     }
   }
 
-  /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */
-  close(): void {
+  /** Closes the file, and returns {@link findProblem} from just before. */
+  close(): StoreProblem | undefined {
+    const problem = this.findProblem();
     // The last connection to close copies the log into the file, unless the last connection is read-only.
-    for (const each of this.#isLogDamaged ? [this.#db, this.#reader] : [this.#reader, this.#db]) each.close();
+    for (const each of [this.#reader, this.#db]) if (each.isOpen) each.close();
     // Closing a descriptor of the -shm file releases the locks of the connections (POSIX).
     closeSync(this.#log);
     closeSync(this.#index);
+    return problem;
   }
 }
 

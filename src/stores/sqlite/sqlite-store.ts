@@ -94,9 +94,11 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
       return { outcomes, failure: problemOf(this) };
     },
     async close() {
+      const { problem } = health;
       health.report({ text: "the store is closed", isTemporary: false });
-      await thread.close();
+      const found = await thread.close();
       claim[Symbol.dispose]();
+      if (problem === undefined && found?.needsOperator === true) throw new Error(`${name}: ${found.text}`);
     },
   };
 }

@@ -87,11 +87,14 @@ export class StorageThread {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
-  async close(): Promise<void> {
-    this.#worker.postMessage("close");
+  /** Closes the file. Resolves to its problem once the thread has exited, even if the thread has already failed. */
+  async close(): Promise<StoreProblem | undefined> {
+    const reply = this.request("close");
+    // A thread that has failed may still run.
+    if (this.#exit !== undefined) this.#worker.postMessage("close");
     // Node.js sets the thread id to -1 when the thread exits.
     if (this.#worker.threadId !== -1) await new Promise((resolve) => this.#worker.once("exit", resolve));
+    return (await reply).problem;
   }
 
   // Does not wait for the exit after an error, because a thread that hangs would block its callers.

@@ -77,9 +77,7 @@ function serve(options: DatabaseOptions): void {
   };
   const close = (): StorageReply => {
     clearTimeout(timer);
-    identity.close();
-    parent?.close();
-    return { outcomes: [] };
+    return { outcomes: [], problem: identity.close() };
   };
   const problem = findSpaceProblem(db, identity);
   if (problem?.isTemporary === false) {
@@ -90,6 +88,7 @@ function serve(options: DatabaseOptions): void {
   parent?.on("message", (request: Exclude<StorageRequest, DatabaseOptions>) => {
     if (typeof request === "object") postToParent(deleteBatch(request));
     else postToParent(request === "check" ? check() : close());
+    if (request === "close") parent?.close();
   });
   postToParent({ outcomes: [], problem });
 }

@@ -1,5 +1,14 @@
 import { Code } from "@connectrpc/connect";
-import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
@@ -7,7 +16,7 @@ import { prepareDeleteBatch, type BatchRow, withIdentityChecks } from "../../../
 import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { closing, createTempFolder } from "@protoport/testing/process";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
@@ -34,6 +43,11 @@ const interferences: readonly (readonly [
 function replaceWithEmpty(path: string): void {
   rmSync(path);
   writeFileSync(path, "");
+}
+
+/** Overwrites a file in place, with bytes that are no log. */
+function overwrite(path: string): void {
+  writeFileSync(path, Buffer.alloc(statSync(path).size, 0xa5), { flag: "r+" });
 }
 
 /** Opens a copy of a file and its log, as a start after a crash would, and reads its plants. */
@@ -72,6 +86,24 @@ describe("an SQLite store", () => {
       expect(plantsAfterRestart(file)).toEqual(remaining);
     },
   );
+
+  test.each<
+    [name: string, interfere: (file: string) => void, found: string, problem: string, plants: readonly bigint[]]
+  >([
+    ["file is moved", (file) => renameSync(file, `${file}.new`), ".new", "the file was moved, replaced", [3n, 4n]],
+    ["log is truncated", (file) => truncateSync(`${file}-wal`), "", "was truncated or overwritten", [1n, 2n, 3n, 4n]],
+    ["log is overwritten", (file) => overwrite(`${file}-wal`), "", "was truncated or overwritten", [1n, 2n, 3n, 4n]],
+  ])("reports at its close that its %s, and leaves a sound file", async (_name, interfere, found, problem, plants) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    for (const id of [1n, 2n]) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    interfere(file);
+    await expect(store.close()).rejects.toThrow(problem);
+    expect(readSqlite(`${file}${found}`, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(plantsIn(`${file}${found}`)).toEqual(plants);
+  });
 
   test("stops writing if the log of its linked file is deleted", async () => {
     using folder = createTempFolder();

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, projectFolder, type TempFolder
 } from "@protoport/testing";
+import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { readSqlite } from "../../../support/plants/sqlite-file.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../../../support/process/serve-command.ts";
 import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
@@ -151,6 +153,22 @@ test("a server exits with 74 if its store needs a restart", async () => {
   expect(server.stderr()).toMatch(
     /"level":"fatal".*"errorCode":"ERR_STORE_FAILED".*its -shm file.*"msg":"the store has failed; restart the server"/,
   );
+});
+
+test("a second signal does not copy an overwritten log into the file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 50_000n } }).close();
+  await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
+  const baseUrl = await baseUrlOf(server);
+  for (const id of [1, 20_000, 40_000]) expect(await deletePlant(baseUrl, id)).toBe(204);
+  writeFileSync(`${file}-wal`, Buffer.alloc(statSync(`${file}-wal`).size, 0xa5), { flag: "r+" });
+  expect(await deletePlant(baseUrl, 2)).toBe(400);
+  server.process.kill("SIGTERM");
+  await server.find(/draining/);
+  server.process.kill("SIGINT");
+  expect(await server.end()).toBe(1);
+  expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
 });
 
 test("a server becomes unready after its database file is deleted", async () => {
