@@ -66,8 +66,7 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
 export function storeProblemOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError) || !("errorCode" in error) || !storeErrorCodes.has(error.errorCode))
     return undefined;
-  // The cause may be another store error, which has its own cause.
-  const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
+  const problem = error.cause instanceof Error ? error.cause.message : error.cause;
   return typeof problem === "string" ? problem.slice(0, maxProblemChars) : undefined;
 }
 
