@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPlantDatabase } from "../stores/index.ts";
-import { issuePlantToken, plantLocationOf, settings } from "../server/index.ts";
+import { issuePlantToken, plantLocationOf, settings, toConnectAddress } from "../server/index.ts";
 
 /** The demo's folder in the working directory. The folder contains the store and the token. */
 const folder = ".plantstore";
@@ -111,7 +111,7 @@ export function demoLines(
   plants: readonly bigint[],
 ): string[] {
   const [first = demoPlants.first, second = first, third = second] = plants;
-  const authority = `${connectableHost(address.host)}:${address.port}`;
+  const authority = toConnectAddress(address);
   const credential = `Authorization: Bearer ${demo.token}`;
   const procedure = "plantstore.v1.PlantService/DeletePlant";
   return [
@@ -130,12 +130,6 @@ export function demoLines(
       ? `All plants are deleted; delete ${folder}/ to start with new ones. Press Ctrl-C to stop.`
       : "Press Ctrl-C to stop.",
   ];
-}
-
-// A server can listen on a wildcard address, but a client cannot connect to a wildcard address.
-function connectableHost(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "localhost";
-  return host.includes(":") ? `[${host}]` : host;
 }
 
 // In a checkout, this file is TypeScript, and npx finds buf in the development dependencies.

@@ -15,5 +15,5 @@ export type { PlantServerOptions } from "./plant-server-options.ts";
 export { defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
-export { fetchServerReadiness } from "./server-readiness.ts";
+export { fetchServerReadiness, toConnectAddress } from "./server-readiness.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";

@@ -64,8 +64,8 @@ async function getText(url: URL, options: RequestOptions & { readonly signal: Ab
   return await text(response);
 }
 
-/** Returns the address for a connection. */
-function toConnectAddress({ host, port }: AdminAddress): string {
+/** Returns a server's address for a connection, as `host:port`, with an IPv6 address in brackets. */
+export function toConnectAddress({ host, port }: AdminAddress): string {
   const connected = toConnectHost(host);
   return `${connected.includes(":") ? `[${connected}]` : connected}:${port}`;
 }

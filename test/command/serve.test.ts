@@ -145,9 +145,9 @@ test("a demo refuses a misspelt setting", async () => {
 });
 
 test.each([
-  { host: "0.0.0.0", want: "localhost" },
-  { host: "::", want: "localhost" },
-  { host: "::1", want: "[::1]" },
+  { host: "0.0.0.0", want: "127.0.0.1" },
+  { host: "::", want: "[::1]" },
+  { host: "localhost", want: "localhost" },
 ])("a demo that listens on $host has $want in its URL", ({ host, want }) => {
   const demo = { token: "t", ignored: [], environment: {} };
   expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
