@@ -115,6 +115,14 @@ function sharesSocket({ host, adminAddress }: Partial<SettingValues>): boolean {
   return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
 }
 
+/** Settings, each with those that have no effect without it. */
+const requirements: readonly (readonly [required: keyof Configuration, by: readonly (keyof Configuration)[]])[] = [
+  ["maxConnectionAgeMs", ["maxConnectionAgeGraceMs"]],
+  ["jwtIssuers", ["jwtAudienceClaim", "jwtKeysUrls", "jwtKeysFile", "jwtAlgorithms", "jwtType"]],
+  ["introspectionUrl", ["introspectionAudiences", "introspectionSubjectClaim"]],
+  ["trustedProxies", ["proxyFields"]],
+];
+
 // An invalid setting is undefined in `configuration`, so rules check whether a setting is set, and not its value.
 function settingConflicts(configuration: Partial<SettingValues>, sources: ConfigurationSources): string[] {
   const isSet = (setting: PlantSetting): boolean => effectiveText(setting, sources).source !== "default";
@@ -140,10 +148,6 @@ function settingConflicts(configuration: Partial<SettingValues>, sources: Config
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     [sharesSocket(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another socket than HOST"],
     [
-      hasSetting("maxConnectionAgeGraceMs") && !hasSetting("maxConnectionAgeMs"),
-      "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS",
-    ],
-    [
       isUnix && proxyProtocol === "on" && hasSetting("tlsCertFile"),
       "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
     ],
@@ -158,7 +162,11 @@ function settingConflicts(configuration: Partial<SettingValues>, sources: Config
     [isExposed && !verifierSettings.some(isSet), `HOST must be a loopback address unless one of ${verifiers} is set`],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
-  return [...credentialConflicts(configuration, hasSetting), ...broken];
+  const unmet = requirements.flatMap(([required, by]) => {
+    const ignored = hasSetting(required) ? [] : by.filter(hasSetting);
+    return ignored.map((key) => `${settings[key].variable} requires ${settings[required].variable}`);
+  });
+  return [...credentialConflicts(configuration, hasSetting), ...unmet, ...broken];
 }
 
 /** Prefixes of variables that belong to this program. A misspelt `TLS_CERT_FILE` would turn TLS off. */

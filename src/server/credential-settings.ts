@@ -156,10 +156,6 @@ export function credentialConflicts(
       "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
     ],
     [
-      (has("jwtKeysUrls") || has("jwtKeysFile")) && !has("jwtIssuers"),
-      "PLANTSTORE_JWT_KEYS_URLS and PLANTSTORE_JWT_KEYS_FILE require PLANTSTORE_JWT_ISSUERS",
-    ],
-    [
       jwtIssuers !== undefined && jwtKeysUrls !== undefined && jwtIssuers.length !== jwtKeysUrls.length,
       "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order",
     ],
@@ -171,10 +167,9 @@ export function credentialConflicts(
       has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "enforced"),
       "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
     ],
-    [has("jwtAudienceClaim") && !has("jwtIssuers"), "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS"],
     [
-      has("introspectionSubjectClaim") && !has("introspectionUrl"),
-      "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL",
+      providerScopes === "enforced" && !has("jwtIssuers") && !has("introspectionUrl"),
+      "PLANTSTORE_PROVIDER_SCOPES=enforced requires PLANTSTORE_JWT_ISSUERS or PLANTSTORE_INTROSPECTION_URL",
     ],
     [
       introspection.size > 1,

@@ -219,6 +219,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     ["a grace period without a connection age", { PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" },
       "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS"],
+    ["header fields of proxies without trusted proxies", { PLANTSTORE_PROXY_FIELDS: "forwarded" },
+      "PLANTSTORE_PROXY_FIELDS requires PLANTSTORE_TRUSTED_PROXIES"],
     ["the PROXY protocol without trusted proxies", { PLANTSTORE_PROXY_PROTOCOL: "on" },
       "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header"],
     ["a misspelt setting", { PLANTSTORE_TOKEN: "sixteen-characters" },

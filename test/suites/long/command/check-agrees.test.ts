@@ -110,7 +110,8 @@ const groups: readonly Group[] = [
     invalid: each("PLANTSTORE_TOKENS", ",", "a-short-token", "a token of this test", "tokens-of-this-tést") },
   { valid: [{}, { PLANTSTORE_TOKEN_HASHES_FILE: hashes }, { PLANTSTORE_TOKEN_HASHES_FILE: empty }],
     invalid: each("PLANTSTORE_TOKEN_HASHES_FILE", missing, aFolder, badHash, badScope, other) },
-  { valid: [{}, { ...jwt, PLANTSTORE_JWT_KEYS_FILE: keySet }], invalid: [
+  { valid: [{}, ...each("PLANTSTORE_PROVIDER_SCOPES", "ignored", "enforced").map((scopes) =>
+      ({ ...jwt, PLANTSTORE_JWT_KEYS_FILE: keySet, ...scopes }))], invalid: [
       ...[missing, empty, aFolder, other, noKeys].map((file) => ({ ...jwt, PLANTSTORE_JWT_KEYS_FILE: file })),
       { ...jwt, PLANTSTORE_JWT_ISSUERS: "issuer.example" },
       { ...jwt, PLANTSTORE_JWT_ISSUERS: "http://issuer.example" },
@@ -118,14 +119,13 @@ const groups: readonly Group[] = [
       { PLANTSTORE_JWT_ISSUERS: "https://issuer.example" },
       { PLANTSTORE_JWT_AUDIENCES: "plants" },
       { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants,," },
-      { PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
+      { PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" }, { PLANTSTORE_JWT_TYPE: "at+jwt" },
       { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "issuer.example/keys" },
       { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://192.0.2.1/keys" },
       { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
       { PLANTSTORE_JWT_KEYS_FILE: keySet },
+      ...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" },
     ] },
-  { valid: [{}, { PLANTSTORE_PROVIDER_SCOPES: "enforced" }],
-    invalid: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }] },
   { valid: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants" }], invalid: [
       ...each("PLANTSTORE_INTROSPECTION_URL", "127.0.0.1/introspect", "http://192.0.2.1/introspect", "/introspect"),
       ...[missing, empty, aFolder].map((file) => ({
@@ -134,7 +134,7 @@ const groups: readonly Group[] = [
       })),
       { PLANTSTORE_INTROSPECTION_URL: introspection.PLANTSTORE_INTROSPECTION_URL },
       { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "," },
-      { PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
+      { PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" }, { PLANTSTORE_INTROSPECTION_AUDIENCES: "plants" },
     ] },
   { valid: [{}, ...each("PLANTSTORE_PUBLIC_URL", "https://plants.example", "http://127.0.0.1/shop/")], invalid: each(
       "PLANTSTORE_PUBLIC_URL",
@@ -148,7 +148,7 @@ const groups: readonly Group[] = [
     valid: [{}, proxies, { ...proxies, PLANTSTORE_PROXY_PROTOCOL: "on" },
       { ...proxies, PLANTSTORE_PROXY_FIELDS: "forwarded" }, tls, { ...proxies, ...tls }],
     invalid: [...each("PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/33", "10.0.0", "proxy", ",", "10.0.0.1/", "::/129"),
-      { PLANTSTORE_PROXY_PROTOCOL: "on" }, ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on"),
+      { PLANTSTORE_PROXY_PROTOCOL: "on" }, ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on", "forwarded"),
       { TLS_CERT_FILE: cert }, { TLS_KEY_FILE: key },
       ...[key, missing, empty, aFolder, other].map((file) => ({ ...tls, TLS_CERT_FILE: file })),
       ...[cert, otherKey, missing, empty, other].map((file) => ({ ...tls, TLS_KEY_FILE: file }))],
