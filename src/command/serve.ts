@@ -32,10 +32,12 @@ export const serveStoreCommand: Command = {
   settings: listedSettings,
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
-    const { [workerVariable]: isWorker, ...environment } = terminal.environment;
-    const configuration = readConfiguration(sourcesOf(flags, environment));
+    const { [workerVariable]: role, ...environment } = terminal.environment;
+    // Outside a supervisor's process, the variable is refused as unknown.
+    const isWorker = role === "on" && process.getBuiltinModule("node:cluster").isWorker;
+    const configuration = readConfiguration(sourcesOf(flags, isWorker ? environment : terminal.environment));
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
-    if (isWorker !== undefined) return await serveAsWorker(configuration);
+    if (isWorker) return await serveAsWorker(configuration);
     if (configuration.workers > 1) {
       // Imports the module on demand, because loading node:cluster takes 3 ms.
       const { superviseWorkers } = await import("./supervise.ts");

@@ -58,7 +58,7 @@ export async function superviseWorkers(
 }
 
 class Workers {
-  /** The current workers, by slot. A replacement gets the same slot, so that the slot's metrics continue. */
+  /** The newest worker of each slot, which may have exited. A replacement's slot is the same, so its metrics continue. */
   readonly current = new Map<number, ChildProcess>();
   isDraining = false;
 
@@ -70,12 +70,8 @@ class Workers {
       if (this.isDraining) worker.send("drain" satisfies WorkerOrder);
     });
     this.current.set(slot, worker.process);
-    try {
-      const [code = null, signal = null]: (number | string | null)[] = await once(worker, "exit");
-      return code ?? signal;
-    } finally {
-      this.current.delete(slot);
-    }
+    const [code = null, signal = null]: (number | string | null)[] = await once(worker, "exit");
+    return code ?? signal;
   }
 
   /** Replaces a slot's worker each time it exits. Resolves after a worker has exited during the drain. */
@@ -131,7 +127,7 @@ type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 /** Collects the problems of all workers. The name of each problem contains the worker's slot. */
 export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<ServerProblems> {
   const found = (await requestReports(workers)).flatMap(([slot, report]) =>
-    Object.entries(report?.problems ?? { process: "it does not respond" }).map(
+    Object.entries(report?.problems ?? { process: "it does not run or respond" }).map(
       ([part, problem]) => [`${part} of worker ${slot}`, problem] as const,
     ),
   );
@@ -144,6 +140,7 @@ function requestReports(workers: ReadonlyMap<number, ChildProcess>): Promise<[nu
 }
 
 function requestReport(worker: ChildProcess): Promise<WorkerReport | undefined> {
+  if (!worker.connected) return Promise.resolve(undefined);
   const { promise, resolve } = Promise.withResolvers<WorkerReport | undefined>();
   const cancel = (): void => resolve(undefined);
   const timer = setTimeout(cancel, responseTimeoutMs);

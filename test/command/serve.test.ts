@@ -136,12 +136,15 @@ describe("a demo", () => {
   });
 });
 
-test("a demo refuses a misspelt setting", async () => {
+test.each([
+  [["--demo"], "PLANTSTORE_ADMIN_ADDRES", "PLANTSTORE_ADMIN_ADDRESS"],
+  // The variable with which a supervisor starts its workers.
+  [[], "PLANTSTORE_WORKER", "PLANTSTORE_WORKERS"],
+])("serve %j refuses the unknown setting %s", async (flags, name, meant) => {
   using _ = enterFolder();
-  const { exitCode, err } = await runCommand(["serve", "--demo"], { PLANTSTORE_ADMIN_ADDRES: "0" });
+  const { exitCode, err } = await runCommand(["serve", ...flags], { DATABASE_URL: "memory:", [name]: "on" });
   expect(exitCode).toBe(78);
-  const want = 'unknown setting "PLANTSTORE_ADMIN_ADDRES", did you mean "PLANTSTORE_ADMIN_ADDRESS"?';
-  expect(err.join("\n")).toContain(want);
+  expect(err.join("\n")).toContain(`unknown setting "${name}", did you mean "${meant}"?`);
 });
 
 test.each([

@@ -4,5 +4,5 @@ import { superviseWorkers } from "../../../src/command/supervise.ts";
 const [, , program = "", node = ""] = process.argv;
 process.argv = [process.execPath, program];
 process.execPath = node;
-const configuration = { workers: 2, adminAddress: undefined, logLevel: "info" } as const;
+const configuration = { workers: 2, adminAddress: { host: "127.0.0.1", port: 0 }, logLevel: "info" } as const;
 process.exitCode = await superviseWorkers(configuration, () => undefined);

@@ -26,6 +26,9 @@ test("a supervisor retries until the system can start a worker's process", async
   rmSync(node);
   process.kill(Number(pid), "SIGKILL");
   await supervisor.find(/"ERR_WORKER_EXITED","cause":"Error: spawn .* ENOENT","msg":"a worker could not be started/);
+  const [, port] = await supervisor.find(/"port":(\d+),"msg":"serving metrics"/);
+  const problems: object = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/problems`)).text());
+  expect(Object.keys(problems).toSorted()).toEqual(["process of worker 1", "process of worker 2"]);
   symlinkSync(process.execPath, node);
   await supervisor.find(/(?:worker \d+\n(?:.*\n)*){3}/);
   supervisor.process.kill("SIGTERM");
