@@ -28,16 +28,19 @@ test("a component is logged when it becomes unready and when it recovers", () =>
   const stop = logReadiness(new Readiness({ store, credentials }), log);
   vi.advanceTimersByTime(3_000);
   expect(lines()).toMatchObject([notReady("store", "the disk is full")]);
-  // Another cause does not change readiness.
-  store.problem = "the server is down";
+  // Another cause is logged once ten seconds have passed.
   credentials.problem = "the provider is down";
-  vi.advanceTimersByTime(3_000);
+  for (const problem of ["the server is down", "the disk is full", "the server is down"]) {
+    store.problem = problem;
+    vi.advanceTimersByTime(3_000);
+  }
   store.problem = credentials.problem = undefined;
   vi.advanceTimersByTime(3_000);
   expect(lines()).toMatchObject([
     notReady("store", "the disk is full"),
     notReady("credentials", "the provider is down"),
-    readyAgain("store", "the disk is full"),
+    notReady("store", "the server is down"),
+    readyAgain("store", "the server is down"),
     readyAgain("credentials", "the provider is down"),
   ]);
   stop();
