@@ -115,10 +115,14 @@ function sharesSocket({ host, adminAddress }: Partial<SettingValues>): boolean {
   return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
 }
 
-/** Settings, each with those that have no effect without it. */
+/** Settings, each with those that are refused without it. */
 const requirements: readonly (readonly [required: keyof Configuration, by: readonly (keyof Configuration)[]])[] = [
   ["maxConnectionAgeMs", ["maxConnectionAgeGraceMs"]],
-  ["jwtIssuers", ["jwtAudienceClaim", "jwtKeysUrls", "jwtKeysFile", "jwtAlgorithms", "jwtType"]],
+  ["jwtAudiences", ["jwtIssuers"]],
+  ["jwtIssuers", ["jwtAudiences", "jwtAudienceClaim", "jwtKeysUrls", "jwtKeysFile", "jwtAlgorithms", "jwtType"]],
+  ["introspectionClientId", ["introspectionUrl"]],
+  ["introspectionClientSecretFile", ["introspectionUrl"]],
+  ["introspectionUrl", ["introspectionClientId", "introspectionClientSecretFile"]],
   ["introspectionUrl", ["introspectionAudiences", "introspectionSubjectClaim"]],
   ["trustedProxies", ["proxyFields"]],
 ];

@@ -145,16 +145,7 @@ export function credentialConflicts(
   { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,
 ): string[] {
-  const introspection = new Set([
-    has("introspectionUrl"),
-    has("introspectionClientId"),
-    has("introspectionClientSecretFile"),
-  ]);
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
-    [
-      has("jwtIssuers") !== has("jwtAudiences"),
-      "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
-    ],
     [
       jwtIssuers !== undefined && jwtKeysUrls !== undefined && jwtIssuers.length !== jwtKeysUrls.length,
       "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order",
@@ -170,10 +161,6 @@ export function credentialConflicts(
     [
       providerScopes === "enforced" && !has("jwtIssuers") && !has("introspectionUrl"),
       "PLANTSTORE_PROVIDER_SCOPES=enforced requires PLANTSTORE_JWT_ISSUERS or PLANTSTORE_INTROSPECTION_URL",
-    ],
-    [
-      introspection.size > 1,
-      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     ],
   ];
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));

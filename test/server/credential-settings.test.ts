@@ -90,9 +90,9 @@ describe("readConfiguration", () => {
     // oxfmt-ignore
     [
       ["an issuer without an audience", { PLANTSTORE_JWT_ISSUERS: "https://id.example" },
-        "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together"],
+        "PLANTSTORE_JWT_ISSUERS requires PLANTSTORE_JWT_AUDIENCES"],
       ["an audience without an issuer", { PLANTSTORE_JWT_AUDIENCES: "plants" },
-        "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together"],
+        "PLANTSTORE_JWT_AUDIENCES requires PLANTSTORE_JWT_ISSUERS"],
       ["an empty audience in a list", { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants," },
         'PLANTSTORE_JWT_AUDIENCES must be a comma-separated list without empty items, got "plants,"'],
       ["keys without an issuer", { PLANTSTORE_JWT_KEYS_URLS: "https://id.example/keys" },
@@ -133,9 +133,17 @@ describe("readConfiguration", () => {
         "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced"],
       ["an empty scope claim", { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
         'PLANTSTORE_JWT_SCOPE_CLAIMS must be a comma-separated list without empty items, got "scp,"'],
-      ["an introspection endpoint without a client id and secret",
-        { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
-        "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together"],
+      ["an introspection endpoint without a client id",
+        { ...introspection, PLANTSTORE_INTROSPECTION_CLIENT_ID: "" },
+        "PLANTSTORE_INTROSPECTION_URL requires PLANTSTORE_INTROSPECTION_CLIENT_ID"],
+      ["an introspection endpoint without a client secret",
+        { ...introspection, PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: "" },
+        "PLANTSTORE_INTROSPECTION_URL requires PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE"],
+      ["a client id without an introspection endpoint", { PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore" },
+        "PLANTSTORE_INTROSPECTION_CLIENT_ID requires PLANTSTORE_INTROSPECTION_URL"],
+      ["a client secret without an introspection endpoint",
+        { PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: someFile },
+        "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE requires PLANTSTORE_INTROSPECTION_URL"],
     ],
   )("reports %s as an error", (_name, environment, want) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
