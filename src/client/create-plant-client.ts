@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   Channel,
   type ChannelCredentials,
+  connectivityState,
   credentials,
   type Interceptor,
   InterceptingCall,
@@ -66,7 +67,7 @@ export interface PlantClient {
    * Deletes one plant. If the server could not accept the call, or the response was lost, the client retries within
    * the timeout, with the same idempotency key. Without a key, the client attempts the call only once.
    *
-   * @throws PlantClientError when the call fails; TypeError for unknown options
+   * @throws PlantClientError when the call fails; TypeError for unknown options, or a timeout that is not a number
    */
   delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
   /**
@@ -75,7 +76,7 @@ export interface PlantClient {
    * A call has up to four attempts within its deadline. Without a deadline, it waits as long as the server does.
    */
   readonly stub: PlantServiceClient;
-  /** Closes the connection. Running calls fail. */
+  /** Closes the connection after the calls that have been sent. Calls that wait fail with CANCELLED or UNAVAILABLE. */
   close(): void;
 }
 
@@ -115,7 +116,9 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
       new Promise((resolve, reject) => {
         refuseUnknownOptions(callOptions, callOptionNames, "delete");
         const { timeoutMs = options.timeoutMs ?? defaultTimeoutMs, signal, idempotencyKey } = callOptions;
-        checkArguments(id, idempotencyKey);
+        checkArguments(id, idempotencyKey, timeoutMs);
+        if (stub.getChannel().getConnectivityState(false) === connectivityState.SHUTDOWN)
+          throw new PlantClientError("CANCELLED", "the client is closed");
         const metadata = new Metadata();
         // An empty value makes the stub send no key.
         if (idempotencyKey !== undefined)
@@ -136,7 +139,9 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
 }
 
 // Checks the key, because the error from grpc-js would contain the key.
-function checkArguments(id: unknown, idempotencyKey: unknown): void {
+function checkArguments(id: unknown, idempotencyKey: unknown, timeoutMs: unknown): void {
+  if (typeof timeoutMs !== "number" || Number.isNaN(timeoutMs))
+    throw new TypeError(`timeoutMs must be a number of milliseconds, got the ${typeof timeoutMs} ${String(timeoutMs)}`);
   // A JavaScript program may pass a number, which has only 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
     throw new PlantClientError("INVALID_ARGUMENT", "id must be a 64-bit bigint such as 42n");
@@ -178,14 +183,16 @@ function openStub({ address, token, credentials: given }: PlantClientOptions): P
   // In grpc-js, retries are a channel option. Without retries, the channel also ignores a retry policy from DNS (gRFC
   // A2), but still resends a call that the server has certainly not processed (RFC 9113 §8.7).
   const unretried = new Channel(address, security, { "grpc.enable_retries": 0 });
+  const closing = new AbortController();
   const client = new PlantServiceClient(address, security, {
-    interceptors: [sendIdempotencyKey, bearerInterceptor(token)],
+    interceptors: [sendIdempotencyKey, bearerInterceptor(token, closing.signal)],
     callInvocationTransformer: (call) =>
       isDeletion(call.methodDefinition) && hasEmptyKey(call.metadata) ? { ...call, channel: unretried } : call,
     "grpc.service_config": JSON.stringify({ methodConfig: [{ name: retriedMethods, retryPolicy: plantRetryPolicy }] }),
   });
   const close = client.close.bind(client);
   client.close = () => {
+    closing.abort();
     close();
     unretried.close();
   };
@@ -218,7 +225,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
 };
 
 // Uses an interceptor, because grpc-js refuses call credentials on a connection without TLS, even to the same machine.
-function bearerInterceptor(token: PlantClientOptions["token"]): Interceptor {
+function bearerInterceptor(token: PlantClientOptions["token"], closing: AbortSignal): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {
     const call = nextCall(callOptions);
@@ -234,10 +241,13 @@ function bearerInterceptor(token: PlantClientOptions["token"]): Interceptor {
         const leftMs = Math.max(0, Number(callOptions.deadline ?? Number.POSITIVE_INFINITY) - Date.now());
         const expire = (): void => end?.(status.DEADLINE_EXCEEDED, "the token was not obtained before the deadline");
         const stopTimer = startDeadline(leftMs, expire);
+        const cancel = (): void => end?.(status.CANCELLED, "the client was closed");
+        closing.addEventListener("abort", cancel);
         const settle = (then: () => void): void => {
           if (end === undefined) return;
           end = undefined;
           stopTimer();
+          closing.removeEventListener("abort", cancel);
           then();
         };
         end = (code, details) =>

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { credentials, status } from "@grpc/grpc-js";
+import { type ClientUnaryCall, credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import {
   createPlantClient,
@@ -10,6 +10,7 @@ import {
 } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
+import { collectGarbage } from "../../protoport/testing/src/http/retained-bytes.ts";
 import { startLossyProxy } from "../../protoport/testing/src/http/lossy-proxy.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
@@ -164,6 +165,74 @@ test("delete without an idempotency key does not retry", async () => {
   });
   plants.close();
   expect(attempts).toBe(1);
+});
+
+test.each<{ name: string; token: PlantClientOptions["token"]; want: string }>([
+  { name: "their token", token: () => new Promise(() => undefined), want: "CANCELLED: the client was closed" },
+  { name: "a connection", token: tokens.good, want: "UNAVAILABLE: Channel closed before call started" },
+])("close ends calls that wait for $name", async ({ token, want }) => {
+  const plants = createPlantClient({ address: "127.0.0.1:1", token });
+  const calls = [plants.delete(1n), plants.delete(1n, { idempotencyKey: null })];
+  plants.close();
+  const message = expect.stringContaining(want);
+  const failed = { status: "rejected", reason: { name: "PlantClientError", message } };
+  expect(await Promise.allSettled(calls)).toMatchObject([failed, failed]);
+});
+
+test("the client releases a call whose token it has obtained", async () => {
+  await using server = await startPlantServer({ store: openMemoryStore() });
+  const plants = plantsOf(server, { token: () => Promise.resolve(tokens.good) });
+  let call: WeakRef<ClientUnaryCall> | undefined;
+  await new Promise((resolve) => {
+    call = new WeakRef(plants.stub.deletePlant({ id: 1n }, resolve));
+  });
+  await plants.delete(2n);
+  collectGarbage();
+  expect(call?.deref()).toBeUndefined();
+  plants.close();
+});
+
+test("calls that the client has sent complete after close", async () => {
+  const { promise: received, resolve: receive } = Promise.withResolvers<void>();
+  const { promise: deleted, resolve: respond } = Promise.withResolvers<boolean>();
+  const store = fakeStore({
+    delete: async () => {
+      receive();
+      return await deleted;
+    },
+  });
+  await using server = await startPlantServer({ store });
+  const plants = plantsOf(server);
+  const call = plants.delete(1n);
+  await received;
+  plants.close();
+  respond(true);
+  expect(await call).toBe("deleted");
+});
+
+test.each([{}, { idempotencyKey: null }, { signal: AbortSignal.abort() }])(
+  "delete with %j fails after close",
+  async (options) => {
+    const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+    plants.close();
+    const want = { name: "PlantClientError", message: "CANCELLED: the client is closed" };
+    await expect(plants.delete(1n, options)).rejects.toMatchObject(want);
+  },
+);
+
+test.each([
+  { timeoutMs: "5000", got: "the string 5000" },
+  { timeoutMs: Number.NaN, got: "the number NaN" },
+  { timeoutMs: 5_000n, got: "the bigint 5000" },
+])("delete refuses a timeout that is $got", async ({ timeoutMs, got }) => {
+  const options: object = { timeoutMs };
+  const ofClient = createPlantClient({ address: "127.0.0.1:1", token: tokens.good, ...options });
+  const ofCall = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  const want = new TypeError(`timeoutMs must be a number of milliseconds, got ${got}`);
+  await expect(ofClient.delete(1n)).rejects.toThrow(want);
+  await expect(ofCall.delete(1n, options)).rejects.toThrow(want);
+  ofClient.close();
+  ofCall.close();
 });
 
 test("close closes all connections of the client", async () => {
