@@ -33,6 +33,8 @@ export class StorageThread {
   opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
   #onUpkeep: OnUpkeep | undefined;
   #exit: StoreProblem | undefined;
+  /** Number of replies that are no longer waited for. */
+  #late = 0;
 
   private constructor() {
     // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
@@ -45,6 +47,7 @@ export class StorageThread {
     this.#worker.on("message", (message: StorageMessage) => {
       if (message === "checking") this.#checking.resolve();
       else if ("kind" in message) this.#onUpkeep?.(message);
+      else if (this.#late > 0) this.#late--;
       else this.#waiting.shift()?.(message);
     });
     // The thread exits after every error, which closes the file. Only the first reason is used.
@@ -87,6 +90,12 @@ export class StorageThread {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Resolves all requests with a problem. Their replies, which may arrive later, are ignored. */
+  abandon(problem: StoreProblem): void {
+    this.#late += this.#waiting.length;
+    for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem });
+  }
+
   /** Closes the file. Resolves to its problem once the thread has exited, even if the thread has already failed. */
   async close(): Promise<StoreProblem | undefined> {
     const reply = this.request("close");
@@ -101,6 +110,6 @@ export class StorageThread {
   #onExit(text: string): void {
     this.#exit ??= { text, isTemporary: false };
     this.#exited.resolve(text);
-    for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem: this.#exit });
+    this.abandon(this.#exit);
   }
 }

@@ -2,9 +2,10 @@ import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { retryIntervalMs } from "../../../src/stores/contract/store-health.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { fileCheckIntervalMs, openSqliteStore, replyTimeoutMs } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
@@ -114,4 +115,30 @@ describe("an SQLite store", () => {
     }
     expect(readFileSync(file).equals(before)).toBe(true);
   });
+});
+
+test("a store whose thread does not reply fails its calls, and recovers", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const store = await openSqliteStore({ file, lockTimeoutMs: 10_000, plantsWhenCreated: { first: 1n, last: 9n } });
+  const other = new DatabaseSync(file);
+  for (const id of [1n, 2n]) {
+    // The thread waits for the lock, as it would wait for a disk.
+    other.exec("BEGIN IMMEDIATE");
+    const failed = expect(store.delete(id, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_OUTCOME_UNKNOWN" });
+    await new Promise(setImmediate);
+    vi.advanceTimersByTime(fileCheckIntervalMs);
+    vi.advanceTimersByTime(replyTimeoutMs);
+    await failed;
+    expect(store.problem).toBe(`${file}: no reply for 20 s, perhaps of the disk`);
+    other.exec("COMMIT");
+    vi.advanceTimersByTime(retryIntervalMs);
+    while (store.problem !== undefined) await new Promise(setImmediate);
+    await expect(store.delete(id, deleteCall())).resolves.toEqual(expect.any(Boolean));
+  }
+  await store.close();
+  other.close();
+  expect(plantsIn(file)).toEqual([3n, 4n, 5n, 6n, 7n, 8n, 9n]);
 });
