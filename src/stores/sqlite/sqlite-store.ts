@@ -12,9 +12,6 @@ import { StorageThread } from "./storage-thread.ts";
 /** Interval between checks with a write, in milliseconds. The checks detect a full disk or a removed file. */
 export const fileCheckIntervalMs = 10_000;
 
-/** Maximum time for a reply of the storage thread, in milliseconds. A slow disk or trigger takes a few seconds. */
-export const replyTimeoutMs = 20_000;
-
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions extends DatabaseOptions, DurableStoreOptions {}
 
@@ -52,11 +49,8 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
   let isChecking = true;
   let file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   const findProblem = async (): Promise<StoreProblem | undefined> => {
-    // While a file is checked after a crash, deletions and checks wait.
-    const stalled = { text: `no reply for ${replyTimeoutMs / 1_000} s, perhaps of the disk`, isTemporary: true };
-    const timer = setTimeout(() => isChecking || thread.abandon(stalled), replyTimeoutMs).unref();
-    const reply = await thread.request("check");
-    clearTimeout(timer);
+    // After a crash, requests wait for the check of the whole file.
+    const reply = await (isChecking ? thread.request("check") : thread.check());
     file = reply.file ?? file;
     return reply.problem;
   };

@@ -7,6 +7,14 @@ import { type OnUpkeep, StoreOpenError, type Upkeep } from "../contract/store-op
 import type { DatabaseOptions } from "./database.ts";
 import type { FileResult, BatchRow } from "./delete-batch.ts";
 
+/** Maximum time for a reply to a check, in milliseconds. A slow disk or trigger takes a few seconds. */
+export const replyTimeoutMs = 20_000;
+
+const stalled: StoreProblem = {
+  text: `no reply for ${replyTimeoutMs / 1_000} s, perhaps of the disk`,
+  isTemporary: true,
+};
+
 /** A request to the storage thread: first to open a file, then batches, checks, and last `close`. */
 export type StorageRequest = DatabaseOptions | readonly BatchRow[] | "check" | "close";
 
@@ -90,8 +98,16 @@ export class StorageThread {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves all requests with a problem. Their replies, which may arrive later, are ignored. */
-  abandon(problem: StoreProblem): void {
+  /** Resolves to the reply to a check. If it takes too long, resolves all requests with a problem. */
+  async check(): Promise<StorageReply> {
+    const timer = setTimeout(() => this.#abandon(stalled), replyTimeoutMs).unref();
+    const reply = await this.request("check");
+    clearTimeout(timer);
+    return reply;
+  }
+
+  // Replies that arrive later are ignored.
+  #abandon(problem: StoreProblem): void {
     this.#late += this.#waiting.length;
     for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem });
   }
@@ -110,6 +126,6 @@ export class StorageThread {
   #onExit(text: string): void {
     this.#exit ??= { text, isTemporary: false };
     this.#exited.resolve(text);
-    this.abandon(this.#exit);
+    this.#abandon(this.#exit);
   }
 }
