@@ -266,6 +266,7 @@ async function codeOfBrokenConnection(): Promise<unknown> {
     budget: new BacklogBudget(defaultLimits.backlogBytes),
     serve: fails,
     refuse: fails,
+    stopProblem: () => undefined,
     countError: fails,
     report: (_error, { errorCode }) => reported.resolve(errorCode),
   });

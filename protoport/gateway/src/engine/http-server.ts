@@ -22,6 +22,8 @@ export interface HttpServerOptions {
   readonly budget: BacklogBudget;
   readonly serve: (exchange: Exchange) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  /** Returns why the server closes connections, or `undefined` before the end of a shutdown. */
+  readonly stopProblem: () => HttpProblem | undefined;
   /** Counts an HTTP/2 error. @param code - the name of the error code in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;
   /** Reports an unexpected error outside of any call. */

@@ -24,7 +24,8 @@ import { OpenList } from "./open-list.ts";
  * Creates a server for HTTP/1.0 and HTTP/1.1 that does not use node:http. Bytes that are not HTTP get an error
  * response. A graceful shutdown closes each connection after its next response.
  */
-export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
+export function createHttp1Server(serverOptions: HttpServerOptions): HttpServer {
+  const { limits, budget, serve, refuse, report } = serverOptions;
   const connections = new OpenList<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, maxLingerMs);
@@ -36,8 +37,9 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     keepAliveLines: keepAliveLines(idleTimeoutMs),
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = checkHead(head, limits);
-      if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
-      serve(new SocketHttp1Exchange(head, target, connection, refuse));
+      if (typeof target !== "string")
+        return refuse(new SocketHttp1Exchange(head, "/", connection, serverOptions), target);
+      serve(new SocketHttp1Exchange(head, target, connection, serverOptions));
     },
     onClose: (connection: Http1Connection) => connections.delete(connection),
     // Errors in the engine's own code belong to no call, so they are reported here.
@@ -65,15 +67,10 @@ class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   readonly connection: object;
   readonly body: RequestBody | undefined;
   readonly #connection: Http1Connection;
-  readonly #refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void;
+  readonly #options: HttpServerOptions;
 
   /** @param target - the request target in origin form */
-  constructor(
-    head: Http1RequestHead,
-    target: string,
-    connection: Http1Connection,
-    refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void,
-  ) {
+  constructor(head: Http1RequestHead, target: string, connection: Http1Connection, options: HttpServerOptions) {
     const { httpMethod, section } = head;
     const { fields, common, httpVersion } = section;
     const scheme = "encrypted" in connection.socket ? "https://" : "http://";
@@ -83,7 +80,7 @@ class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
     this.httpVersion = httpVersion;
     this.connection = connection.key;
     this.#connection = connection;
-    this.#refuse = refuse;
+    this.#options = options;
     const { bodyBytes } = section;
     this.body = bodyBytes === 0 ? undefined : new AwaitedBody(connection, bodyBytes === "chunked" ? 0 : bodyBytes);
     connection.receiver = this;
@@ -98,14 +95,14 @@ class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   }
 
   onRequestError(problem: HttpProblem): void {
-    if (this.httpStatus === 0) this.#refuse(this, problem);
+    if (this.httpStatus === 0) this.#options.refuse(this, problem);
     // The response has started and cannot be replaced by an error.
     else this.#connection.destroy();
     this.abort(problem);
   }
 
   onDisconnect(): void {
-    this.abort(clientGoneProblem());
+    this.abort(this.#options.stopProblem() ?? clientGoneProblem());
   }
 
   protected sendResponse(

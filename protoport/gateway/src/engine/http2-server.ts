@@ -22,14 +22,8 @@ import type { Http2RequestHead } from "./http2/request-head.ts";
 import type { Http2Stream, StreamReceiver } from "./http2/http2-stream.ts";
 
 /** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
-export function createHttp2Server({
-  limits,
-  budget,
-  serve,
-  refuse,
-  countError,
-  report,
-}: HttpServerOptions): HttpServer {
+export function createHttp2Server(options: HttpServerOptions): HttpServer {
+  const { limits, budget, serve, refuse, countError, report } = options;
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket, firstBytes: Buffer | undefined): Http2Connection => {
@@ -41,7 +35,7 @@ export function createHttp2Server({
       limits: http2Limits,
       budget,
       onStream: (stream, head) => {
-        const exchange = new SocketHttp2Exchange(stream, head, key, peer);
+        const exchange = new SocketHttp2Exchange(stream, head, key, peer, options);
         const { listBytes, host } = head.common;
         const authority = head.authority ?? host;
         const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
@@ -80,14 +74,16 @@ class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {
   readonly peer: Peer;
   readonly body: RequestBody | undefined;
   readonly #stream: Http2Stream;
+  readonly #options: HttpServerOptions;
 
-  constructor(stream: Http2Stream, head: Http2RequestHead, connection: object, peer: Peer) {
+  constructor(stream: Http2Stream, head: Http2RequestHead, connection: object, peer: Peer, options: HttpServerOptions) {
     const { method: httpMethod, path: target, url, fields, common, contentLength = 0 } = head;
     super({ httpMethod, target, url, fields, common });
     this.connection = connection;
     this.peer = peer;
     this.body = stream.remoteEnded ? undefined : new AwaitedBody(stream, contentLength);
     this.#stream = stream;
+    this.#options = options;
     stream.receiver = this;
   }
 
@@ -100,7 +96,7 @@ class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {
   }
 
   onReset(code: number, byPeer: boolean): void {
-    this.abort(resetProblem(code, byPeer ? "client" : "server"));
+    this.abort(this.#options.stopProblem() ?? resetProblem(code, byPeer ? "client" : "server"));
   }
 
   protected sendResponse(

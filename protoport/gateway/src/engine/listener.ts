@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, TlsOptions, TLSSocket } from "node:tls";
 import {
   clientClosedRequest,
+  HttpProblem,
   type OptionNames,
   type Peer,
   refuseUnknownOptions,
@@ -52,7 +53,7 @@ const listenOptionNames: OptionNames<ListenOptions> = {
 };
 
 /** Options for a {@link Listener}. */
-interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
+interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "stopProblem"> {
   /** The proxies that may report a client address in a PROXY header. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -92,6 +93,10 @@ export class Listener {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);
       },
+      stopProblem: () =>
+        performance.now() < this.#deadlineMs
+          ? undefined
+          : new HttpProblem("ERR_SERVER_STOPPING", "the server is stopping"),
       countError: (scope, code) => countOne(this.#http2Errors[scope], code),
     };
     this.#sockets = new OpenConnections(options.limits.connections);

@@ -93,7 +93,7 @@ export const problems = {
   ERR_HEALTH_SERVICE: { code: "NotFound", httpStatus: 404 },
   /** Too many clients are watching the server's health. */
   ERR_HEALTH_WATCHERS: { code: "ResourceExhausted", httpStatus: 429 },
-  /** A health watch ended because the server is stopping. */
+  /** A call or health watch ended because the server is stopping. */
   ERR_SERVER_STOPPING: { code: "Unavailable", httpStatus: 503 },
   /** The proxy cannot reach the upstream, or lost the connection. */
   ERR_UPSTREAM_UNAVAILABLE: { code: "Unavailable", httpStatus: 503 },

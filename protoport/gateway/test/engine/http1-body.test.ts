@@ -26,6 +26,7 @@ beforeEach(async () => {
       served.resolve(exchange);
     },
     refuse: (exchange, { httpStatus }) => exchange.respond(httpStatus, []),
+    stopProblem: () => undefined,
     countError: () => {},
     report: (error) => {
       throw error;

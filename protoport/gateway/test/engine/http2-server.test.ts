@@ -99,6 +99,7 @@ test("a client gets no 100 Continue once its response has started", async () => 
       exchange.end();
     },
     refuse: () => {},
+    stopProblem: () => undefined,
     countError: () => {},
     report: () => {},
   });

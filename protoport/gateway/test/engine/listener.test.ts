@@ -3,13 +3,19 @@ import { existsSync } from "node:fs";
 import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/http/exchange/index.ts";
-import type { EndpointResponse, GatewayLoad } from "../../src/index.ts";
+import {
+  type EndpointResponse,
+  errorCodeOf,
+  type Gateway,
+  type GatewayLoad,
+  type ListenOptions,
+} from "../../src/index.ts";
 // oxfmt-ignore
-import { createByteReader, createCertificate, createTestGateway, exchange, type Field, openFrames, openGreenhouse,
-  openHttp1, overHttp1, startGreenhouse, within } from "../../../testing/src/index.ts";
+import { type Address, createByteReader, createCertificate, createTestGateway, exchange, type Field,
+  type HttpRequest, openFrames, openGreenhouse, openHttp1, openHttp2, overHttp1, startGreenhouse, within } from "../../../testing/src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
@@ -257,3 +263,64 @@ test.each([
   void connection.greenhouse.gateway.drain(second);
   await within(drained, "the end of the drain");
 });
+
+/** Sends a request on a connection, and returns the connection. */
+type OpenCall = (address: Address, request: HttpRequest) => Promise<Disposable>;
+
+const certificate = createCertificate("localhost");
+
+describe.each<{ version: string; listen: ListenOptions; openCall: OpenCall }>([
+  { version: "HTTP/1.1", listen: {}, openCall: openHttp1Call },
+  {
+    version: "HTTP/1.1 with TLS",
+    listen: { tls: certificate },
+    openCall: (...call) => openHttp1Call(...call, { ca: certificate.cert, servername: "localhost" }),
+  },
+  {
+    version: "HTTP/2",
+    listen: {},
+    openCall: async (address, request) => {
+      const connection = await openHttp2(address);
+      connection.exchange(request).catch(() => {});
+      return connection;
+    },
+  },
+])("a call over $version", ({ listen, openCall }) => {
+  test.each<{ name: string; stop: (gateway: Gateway, client: Disposable) => Promise<void>; want: string }>([
+    { name: "at the timeout of drain()", stop: (gateway) => gateway.drain(20), want: "ERR_SERVER_STOPPING" },
+    { name: "at close()", stop: (gateway) => gateway.close(), want: "ERR_SERVER_STOPPING" },
+    {
+      name: "when its client disconnects during drain()",
+      stop: (gateway, client) => {
+        const drained = gateway.drain(600_000);
+        client[Symbol.dispose]();
+        return drained;
+      },
+      want: "ERR_CLIENT_GONE",
+    },
+  ])("ends $name with $want", async ({ stop, want }) => {
+    const started = Promise.withResolvers<void>();
+    const waterBed = (): Promise<never> => {
+      started.resolve();
+      return new Promise(() => {});
+    };
+    await using greenhouse = await startGreenhouse({ waterBed }, {}, listen);
+    const body = Buffer.from("{}");
+    using client = await openCall(greenhouse.address, {
+      httpMethod: "POST",
+      path: "/beds/7:water",
+      header: [json],
+      body,
+    });
+    await within(started.promise, "the call");
+    await within(stop(greenhouse.gateway, client), "the end of the drain");
+    const [{ error } = {}] = greenhouse.completedRequests;
+    expect(error && errorCodeOf(error)).toBe(want);
+  });
+});
+
+async function openHttp1Call(address: Address, request: HttpRequest, tls?: ConnectionOptions): Promise<Disposable> {
+  const connection = await openHttp1(address, tls);
+  connection.request(request);
+  return connection;
+}
