@@ -1,8 +1,7 @@
 import { UsageError } from "@protoport/command-line";
 import { movePlants, openMovableStore, reopenPlants, type StoreCounts } from "../stores/index.ts";
 import { plantLocationOf } from "../server/index.ts";
-import { exitCode, type Command, type PlantTerminal } from "./command.ts";
-import { formatInteger, startClock } from "./import-progress.ts";
+import { exitCode, type Command, formatInteger, type PlantTerminal, startClock } from "./command.ts";
 
 /** The `move` command, which moves everything in a store to an empty store. */
 export const moveCommand: Command = {

@@ -1,4 +1,4 @@
-import { createReadStream, type ReadStream, statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import {
   copiesOf,
   type ImportCounts,
@@ -10,8 +10,7 @@ import {
 import { plantLocationOf, settings } from "../server/index.ts";
 import { type Flag, type ParsedFlags, readFlag, textOf, UsageError } from "@protoport/command-line";
 import { formatted } from "@protoport/command-line/settings";
-import { type Command, exitCode, parseDurationMs, type PlantTerminal } from "./command.ts";
-import { formatInteger, showProgress, startClock } from "./import-progress.ts";
+import { type Command, exitCode, formatInteger, parseDurationMs, type PlantTerminal, startClock } from "./command.ts";
 import { reopenStores } from "./move.ts";
 
 const { variable } = settings.database;
@@ -48,20 +47,19 @@ export const importCommand: Command = {
     const { signal } = interruption;
     void terminal.stopSignal().then((name) => interruption.abort(name));
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
-    let opened: ReadStream | undefined;
-    const show = showProgress(file, terminal);
     const elapsed = startClock();
     let ids = 0;
     let counts: ImportCounts = { added: 0, present: 0, deleted: 0 };
     const onBatch = (batch: number, countsSoFar: ImportCounts): void => {
       counts = countsSoFar;
-      show((ids += batch), opened?.bytesRead ?? 0);
+      ids += batch;
+      terminal.progress?.(`${formatInteger(ids)} ids`);
     };
     try {
       // Throws before creating the stream, because a stream with an aborted signal would fail before it has a reader.
       signal.throwIfAborted();
-      if (file !== "-") opened = createReadStream(file, { signal });
-      await importPlants(database, opened ?? terminal.input(signal), { restore: flags["restore"] === true, onBatch });
+      const input = file === "-" ? terminal.input(signal) : createReadStream(file, { signal });
+      await importPlants(database, input, { restore: flags["restore"] === true, onBatch });
     } catch (reason) {
       terminal.progress?.("");
       if (ids > 0 || signal.aborted)

@@ -66,7 +66,10 @@ test("import reports a line that is not an id, and stores nothing", async () => 
 test("import reports how many ids it imported before it stopped", async () => {
   using folder = createTempFolder();
   const ids = Array.from({ length: 250_000 }, (_, i) => i);
-  const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"));
+  const shown: string[] = [];
+  const terminal = { progress: (line: string) => void shown.push(line) };
+  const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"), terminal);
+  expect(shown).toEqual(["250,000 ids", ""]);
   expect(err).toEqual([
     expect.stringMatching(
       /^stopped after \d+\.\d s; imported the first 250,000 ids: 249997 added, 3 already present, 0 skipped/,

@@ -24,8 +24,7 @@ export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () =
       const { problem: logged, sinceMs = nowMs, loggedMs = -Infinity } = failing.get(part) ?? {};
       if (logged === problem || nowMs - loggedMs < causeIntervalMs) continue;
       failing.set(part, { problem, sinceMs, loggedMs: nowMs });
-      const errorCode: LogErrorCode = "ERR_NOT_READY";
-      log.warn({ errorCode, part, problem }, "not ready");
+      log.warn({ errorCode: "ERR_NOT_READY" satisfies LogErrorCode, part, problem }, "not ready");
     }
     for (const [part, { problem, sinceMs }] of failing) {
       if (problems.has(part)) continue;
