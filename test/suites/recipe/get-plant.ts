@@ -205,7 +205,7 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
     ],
   ],
   [pathOf("create-plant-client.ts")]: [
-    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection. Running calls fail. */"],
+    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection after the calls that have been sent. Calls that wait fail with CANCELLED or UNAVAILABLE. */"],
     [
       `get: (id) =>
       new Promise((resolve, reject) => {
