@@ -112,12 +112,21 @@ describe("a locked plant", () => {
     expect(new Set(attempts.map(({ ids }) => String(ids)))).toEqual(new Set(["7", "8", "9"]));
   });
 
-  test("is refused with ERR_QUEUE_FULL when maxWaiting others are locked", async () => {
-    const { queue } = openLocked((_, count) => count > 3, { maxWaiting: 2 });
+  test.each([
+    ["refused with ERR_QUEUE_FULL", 9n],
+    ["unknown with a doubt, ERR_OUTCOME_UNKNOWN,", 2n],
+  ])("is %s when maxWaiting others are locked", async (name, doubted) => {
+    const { queue } = openLocked(
+      (one, count) => {
+        if (one.id === doubted) one.doubts.push("token");
+        return count > 3;
+      },
+      { maxWaiting: 2 },
+    );
     const first = queue.delete(0n, deleteCall());
     await new Promise(setImmediate);
     const others = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
-    await expect(others[1]).rejects.toMatchObject({ errorCode: "ERR_QUEUE_FULL" });
+    await expect(others[1]).rejects.toMatchObject({ errorCode: name.match(/ERR_\w+/)?.[0] });
     await expect(Promise.all([first, others[0]])).resolves.toEqual([true, true]);
     await queue.close();
   });
