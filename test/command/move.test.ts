@@ -61,10 +61,18 @@ test("commands that only read use a moved store, and serve, check and import ref
   expect(await run("import", from)).toMatchObject({ exitCode: 1, err: refusal });
 });
 
-test("migrate --reopen undoes an interrupted move", async () => {
+test("migrate --reopen undoes only the interrupted move of FROM to TO", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   await interruptMove({ kind: "sqlite", path: from }, { kind: "sqlite", path: to });
+  using second = createTempFolder();
+  const others = await createStores(second);
+  await interruptMove({ kind: "sqlite", path: others.from }, { kind: "sqlite", path: others.to });
+  const mixed = await runCommand(["migrate", "--reopen", `sqlite:${others.from}`, `sqlite:${to}`]);
+  expect(mixed).toMatchObject({
+    exitCode: 1,
+    err: [expect.stringContaining("not the target of the interrupted move")],
+  });
   const words = ["migrate", "--reopen", `sqlite:${from}`, `sqlite:${to}`];
   expect(await runCommand(words)).toEqual({ exitCode: 0, out: [], err: [`reopened ${to} and ${from}`] });
   expect([plantsIn(from), plantsIn(to)]).toEqual([[1n, 3n], []]);
