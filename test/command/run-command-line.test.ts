@@ -110,7 +110,7 @@ test("token create prints the token to stdout, and its line to stderr", async ()
   // oxfmt-ignore
   const { exitCode, out, err } = await run([
     "token", "create", "ci", "--scope", "plants:delete", "--expires", "2030-01-31T12:00:00Z",
-  ]);
+  ], { PLANTSTORE_TOKEN_HASHES_FILE: "" });
   const [token = ""] = out;
   const hash = createHash("sha256").update(token).digest("hex");
   expect({ exitCode, out, err }).toEqual({

@@ -137,14 +137,19 @@ describe("a demo", () => {
 });
 
 test.each([
-  [["--demo"], "PLANTSTORE_ADMIN_ADDRES", "PLANTSTORE_ADMIN_ADDRESS"],
+  [
+    ["--demo"],
+    "PLANTSTORE_ADMIN_ADDRES",
+    'unknown setting "PLANTSTORE_ADMIN_ADDRES", did you mean "PLANTSTORE_ADMIN_ADDR',
+  ],
+  [["--demo"], "PLANTSTORE_DRAIN_DELAY_MS", "PLANTSTORE_DRAIN_DELAY_MS must be "],
   // The variable with which a supervisor starts its workers.
-  [[], "PLANTSTORE_WORKER", "PLANTSTORE_WORKERS"],
-])("serve %j refuses the unknown setting %s", async (flags, name, meant) => {
+  [[], "PLANTSTORE_WORKER", 'unknown setting "PLANTSTORE_WORKER", did you mean "PLANTSTORE_WORKERS"?'],
+])("serve %j refuses %s=on", async (flags, name, want) => {
   using _ = enterFolder();
   const { exitCode, err } = await runCommand(["serve", ...flags], { DATABASE_URL: "memory:", [name]: "on" });
   expect(exitCode).toBe(78);
-  expect(err.join("\n")).toContain(`unknown setting "${name}", did you mean "${meant}"?`);
+  expect(err.join("\n")).toContain(want);
 });
 
 test.each([

@@ -25,6 +25,10 @@ const annOfTwo = bearer("two~ann-0123456789");
 
 const ok: Want = { code: "ok" };
 const reused: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
+const invalid: Want = {
+  code: "invalid_argument",
+  message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
+};
 const notFound = (id: bigint): Want => ({ code: "not_found", message: `plant ${String(id)} not found` });
 
 describe("a server", () => {
@@ -63,6 +67,7 @@ describe("a server", () => {
 
   test.each(testCases)("over $wire.name repeats the first response to a repeated call", async ({ wire, plant }) => {
     const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
+    await expectDelete(wire, plant, invalid, ann, ["idempotency-key", ""]);
     await expectDelete(wire, plant, ok, ann, key);
     await expectDelete(wire, plant, ok, ann, key);
     await expectDelete(wire, plant, notFound(plant), ann);

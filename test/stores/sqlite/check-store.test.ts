@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { checkSqliteStore } from "../../../src/stores/sqlite/plant-database.ts";
+import { runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const run = promisify(execFile);
@@ -43,13 +44,15 @@ describe("a database file", () => {
     expect(() => checkSqliteStore(folder.file("latest.db"))).toThrow(/latest\.db: its schema has version 99, /);
   });
 
-  test("with a rollback journal is not checked through a symbolic link to its folder", () => {
+  test("with a rollback journal is not checked through a symbolic link to its folder", async () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     leaveJournal(folder.file("volume/plants.db"));
     symlinkSync("volume/plants.db", folder.file("latest.db"));
     const warning = expect.stringContaining("latest.db has an interrupted transaction");
     expect(checkSqliteStore(folder.file("latest.db"))).toEqual([warning]);
+    const { err } = await runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("latest.db")}` });
+    expect(err[0]).toMatch(/^warning: .*latest\.db has an interrupted transaction/);
   });
 
   test("with a damaged page in a table fails its check", () => {
