@@ -34,7 +34,7 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /**
    * Creates a schema with the tables that `migrate` creates and with these plants. Returns the URL. One script creates
-   * the schema, in a quarter of a migration's time. `test/suites/long/stores/postgres/schema/migrate.test.ts` compares
+   * the schema, in a quarter of a migration's time. `test/stores/postgres/schema/migrate.test.ts` compares
    * both.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;

@@ -1,20 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { closing } from "@protoport/testing/process";
-import { BatchRun } from "../../../../../../src/stores/postgres/delete/batch-run.ts";
-import {
-  deleteTimeouts,
-  singleServer,
-  type StoreTables,
-} from "../../../../../../src/stores/postgres/delete/store-tables.ts";
-import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
-import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
-import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { BatchRun } from "../../../../src/stores/postgres/delete/batch-run.ts";
+import { deleteTimeouts, singleServer, type StoreTables } from "../../../../src/stores/postgres/delete/store-tables.ts";
+import { openPostgresStore } from "../../../../src/stores/postgres/postgres-store.ts";
+import { storeSchema } from "../../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../src/stores/postgres/server/session.ts";
 // oxfmt-ignore
 import { callersOf, callerWith, countAttempts, createPlantsUpTo, deleteCall, failAttempts, listenersOf, openClient,
   plantsOf, runBatchWith, runSql, sentDeletion, startCuttingProxy, startPostgresOfFile, withoutStandby
-} from "../../../../../support/plants/index.ts";
+} from "../../../support/plants/index.ts";
 
 const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";

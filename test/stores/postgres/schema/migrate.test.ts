@@ -1,17 +1,17 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import {
   checkPostgresStore,
   migratePostgres,
   openPostgresDatabase,
-} from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
-import { ownSchema, tablesSql } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
-import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+} from "../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../../src/stores/postgres/postgres-store.ts";
+import { ownSchema, tablesSql } from "../../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../src/stores/postgres/server/session.ts";
 // oxfmt-ignore
 import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, runSql, startPostgresOfFile, startPostgresProxy,
-  withStrictIsolation } from "../../../../../support/plants/index.ts";
+  withStrictIsolation } from "../../../support/plants/index.ts";
 
 const { version: newest } = ownSchema;
 

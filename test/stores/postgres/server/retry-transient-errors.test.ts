@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
-import { retryForMs, retryTransientErrors, Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { retryForMs, retryTransientErrors, Session } from "../../../../src/stores/postgres/server/session.ts";
 
 test("retryTransientErrors stops retrying at a limit after the first error", async () => {
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));

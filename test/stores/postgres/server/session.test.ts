@@ -4,14 +4,14 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { briefTransaction, readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
-import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { briefTransaction, readCommitted } from "../../../../src/stores/postgres/server/pinned-settings.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../src/stores/postgres/server/session.ts";
 import { createCertificate, startOnLoopback } from "@protoport/testing/http";
 import { closing, createTempFolder, freePort, type TempFolder, within } from "@protoport/testing/process";
 // oxfmt-ignore
 import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, runSql, startCuttingProxy, startPostgres,
-  withoutStandby } from "../../../../../support/plants/index.ts";
+  withoutStandby } from "../../../support/plants/index.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
