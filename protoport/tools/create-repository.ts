@@ -54,7 +54,7 @@ function createRepository(folder: string): void {
     type: "module",
     scripts: {
       dependencies: "npm rebuild --ignore-scripts",
-      test: "vitest run --project unit --maxWorkers=6",
+      test: "vitest run --project unit --maxWorkers=8",
       typecheck: "tsc --noEmit -p protoport",
     },
     devDependencies: {

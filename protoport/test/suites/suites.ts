@@ -8,7 +8,7 @@ export const unitSuite: FileSuite = {
   occasion: "test",
   isForMutants: true,
   // Each process compiles the sources again, which costs more than waiting for a few slow tests.
-  workers: 6,
+  workers: 8,
 };
 
 /** The suite of `npm run check`, whose tests do not run the product. */

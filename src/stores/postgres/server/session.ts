@@ -182,15 +182,13 @@ export class Session {
   }
 
   /**
-   * Begins a transaction with {@link beginSql}. Disconnects after an error. If the connection is lost during the
-   * transaction, all statements fail until {@link discard}, because they must not run without the transaction.
+   * Begins a transaction with {@link beginSql}. After an error, rolls back, or disconnects if the rollback fails. If the
+   * connection is lost during the transaction, all statements fail until {@link discard}, because they must not run
+   * without the transaction.
    */
   async begin(characteristics: string): Promise<void> {
-    await this.runChecked(beginSql(characteristics)).catch((fault: unknown) => {
-      this.discard();
-      throw fault;
-    });
-    this.#isInTransaction = true;
+    const begun = this.runChecked(beginSql(characteristics));
+    await begun.finally(() => (this.#isInTransaction = true)).catch((fault) => this.#abort(fault));
   }
 
   /** Runs `work` in a transaction, and commits. After an error, rolls back, or disconnects if the rollback fails. */
@@ -201,9 +199,13 @@ export class Session {
       await this.commit();
       return result;
     } catch (fault) {
-      await this.rollBack().catch(() => this.discard());
-      throw fault;
+      return await this.#abort(fault);
     }
+  }
+
+  async #abort(fault: unknown): Promise<never> {
+    await this.rollBack().catch(() => this.discard());
+    throw fault;
   }
 
   /** Commits the transaction. After an error, call {@link rollBack} or {@link discard}. */

@@ -67,7 +67,7 @@ describe("drain()", () => {
     await within(started.promise, "the call");
     await within(greenhouse.gateway.drain(20), "the end of the drain");
     expect((await connection.readEnd(1)).kind).not.toBe("responded");
-    expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+    expect(reasons).toMatchObject([{ code: Code.Unavailable }]);
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }]);
   });
   test("closes an idle connection", async () => {
