@@ -50,6 +50,6 @@ if (import.meta.main) {
   });
   process.once("SIGTERM", () => {
     readiness.startDraining();
-    server.close(() => void store.close().then(() => verifier.value.close?.()));
+    server.close(() => void store.close().finally(() => verifier.value.close?.()));
   });
 }

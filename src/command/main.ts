@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 const words = process.argv.slice(2);
 
-/** Maximum time until the process exits after a server has ended, in milliseconds. */
+/** Maximum time until the process exits after a server has stopped, in milliseconds. */
 const exitTimeoutMs = 1_000;
 
 // Only `serve` without `--demo` queues SIGHUP. Other commands exit on SIGHUP, such as when their terminal closes.

@@ -33,7 +33,7 @@ export const serveStoreCommand: Command = {
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerVariable]: role, ...environment } = terminal.environment;
-    // Outside a supervisor's process, the variable is refused as unknown.
+    // Only a worker may have the variable. Otherwise, it is refused as unknown.
     const isWorker = role === "on" && process.getBuiltinModule("node:cluster").isWorker;
     const configuration = readConfiguration(sourcesOf(flags, isWorker ? environment : terminal.environment));
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);

@@ -58,7 +58,7 @@ export async function superviseWorkers(
 }
 
 class Workers {
-  /** The newest worker of each slot, which may have exited. A replacement's slot is the same, so its metrics continue. */
+  /** Each slot's newest worker, which may have exited. A replacement gets the slot, so that its metrics continue. */
   readonly current = new Map<number, ChildProcess>();
   isDraining = false;
 
@@ -127,7 +127,7 @@ type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 /** Collects the problems of all workers. The name of each problem contains the worker's slot. */
 export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<ServerProblems> {
   const found = (await requestReports(workers)).flatMap(([slot, report]) =>
-    Object.entries(report?.problems ?? { process: "it does not run or respond" }).map(
+    Object.entries(report?.problems ?? { process: "not running or not responding" }).map(
       ([part, problem]) => [`${part} of worker ${slot}`, problem] as const,
     ),
   );

@@ -46,7 +46,6 @@ export const tokenCreateCommand: Command = {
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
     if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
-    // equivalent mutant: the order of the two lines does not matter, because each line goes to another stream.
     terminal.out(issued.value.token);
     terminal.err(
       file === undefined

@@ -115,7 +115,7 @@ function sharesSocket({ host, adminAddress }: Partial<SettingValues>): boolean {
   return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
 }
 
-/** Settings, each with those that are refused without it. */
+/** Required settings, each with the settings that require it. */
 const requirements: readonly (readonly [required: keyof Configuration, by: readonly (keyof Configuration)[]])[] = [
   ["maxConnectionAgeMs", ["maxConnectionAgeGraceMs"]],
   ["jwtAudiences", ["jwtIssuers"]],

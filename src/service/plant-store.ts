@@ -87,8 +87,8 @@ export interface PlantStore {
   readonly file?: StoreFile | undefined;
 
   /**
-   * Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. Rejects if only now
-   * a problem is found for which an operator must act before a restart, such as a moved file.
+   * Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. Rejects if a check
+   * at the end finds that an operator must act before a restart, such as for a moved file.
    */
   close(): Promise<void>;
 }

@@ -61,11 +61,11 @@ function serveStore(): Promise<Serving> {
   return serve([], { DATABASE_URL: "sqlite:plants.db", PLANTSTORE_TOKENS: token });
 }
 
-test.each(["SIGINT", "SIGTERM"] as const)("serve exits with 0 on %s", async (signal) => {
+test("serve exits with 0 after a stop signal", async () => {
   using _ = enterFolder();
   await using server = await serveStore();
   expect(await deletePlant(server.baseUrl, 1)).toBe(400);
-  server.stop(signal);
+  server.stop("SIGTERM");
   expect(await server.ended).toEqual({ exitCode: 0, out: [], err: [] });
 });
 

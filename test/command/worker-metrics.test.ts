@@ -76,7 +76,7 @@ test("collectFromWorkers omits workers that do not respond in time", async () =>
 test("findProblemsOfWorkers reports each worker's problem, and unresponsive workers", async () => {
   expect(await findProblemsOfWorkers(workers)).toEqual({
     "store of worker 0": "problem 0",
-    "process of worker 1": "it does not run or respond",
+    "process of worker 1": "not running or not responding",
     "store of worker 2": "problem 2",
   });
 });

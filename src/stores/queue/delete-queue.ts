@@ -199,23 +199,26 @@ export class DeleteQueue {
 
   async #retryLocked(): Promise<void> {
     this.#isRetrying = true;
+    let startMs = performance.now();
     while (this.#locked.length > 0) {
       await sleep(lockedIntervalMs);
-      const startMs = performance.now();
+      // Deletions that the last retries did not include are retried, however long these took.
+      const sinceMs = Math.min(startMs, performance.now() - maxLockedMs);
+      startMs = performance.now();
       const retried = this.#locked.splice(0);
-      // Batches that only found locks were quick. Large ones that find none could exceed their deadline.
+      // A batch that only finds locks is quick. A large batch that finds none could exceed its deadline.
       while (retried.length > 0) {
-        const batch = retried.splice(0, minBatch).filter((one) => this.#isRetried(one, startMs));
+        const batch = retried.splice(0, minBatch).filter((one) => this.#isRetried(one, sinceMs));
         if (batch.length > 0) await this.#settle(batch, await this.#commit(batch));
       }
     }
     this.#isRetrying = false;
   }
 
-  /** @param startMs - when the retries began. Their own duration does not show a stuck transaction */
-  #isRetried(one: Waiting, startMs: number): boolean {
+  /** @param sinceMs - the earliest time since which a plant may be locked */
+  #isRetried(one: Waiting, sinceMs: number): boolean {
     if (this.#rejectCancelled(one)) return false;
-    const isLockedBriefly = startMs < (one.locked?.sinceMs ?? 0) + maxLockedMs;
+    const isLockedBriefly = (one.locked?.sinceMs ?? 0) > sinceMs;
     if (isLockedBriefly && performance.now() < one.deadlineMs - minLockedAttemptMs) return true;
     const cause = "another transaction holds a lock on the plant, or uses the same idempotency key";
     this.#fail(one, "unavailable", isLockedBriefly ? "the deadline passed after the plant was locked" : cause);

@@ -45,8 +45,7 @@ export function prepareDeleteBatch(
       // After a full disk, a failed write or RAISE(ROLLBACK), SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
-      if (isUnknown || !isRefused)
+      if (!isRefused)
         return failAll(rows, isUnknown ? "unknown" : "unavailable", schemaProblemOf(db) ?? fileProblemOf(fault));
       if (rows.length === 1) return { outcomes: ["protected"] };
       const [first, second] = [rows.slice(0, rows.length / 2), rows.slice(rows.length / 2)];

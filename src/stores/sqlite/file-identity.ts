@@ -1,5 +1,4 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, type Stats, statSync, writeSync } from "node:fs";
-import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
@@ -56,6 +55,7 @@ export class FileIdentity {
   readonly #reader: DatabaseSync;
 
   /**
+   * @param file - an absolute path
    * @param lockTimeoutMs - how long to wait for connections that still read older content, in milliseconds
    * @throws if the file or its log does not exist
    */
@@ -63,11 +63,11 @@ export class FileIdentity {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
     // SQLite puts the log next to the real file, even if the file was opened through a link.
-    const realPath = db.location() ?? resolve(file);
+    const realPath = db.location() ?? file;
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     // SQLite opens the log at the first read.
     for (const connection of [db, this.#reader]) connection.exec("SELECT 1 FROM sqlite_schema");
-    this.#findFile = prepareFindFile(resolve(file));
+    this.#findFile = prepareFindFile(file);
     this.#findLog = prepareFindFile(`${realPath}-wal`);
     this.#findLocks = prepareFindFile(`${realPath}-shm`);
     this.#log = openSync(`${realPath}-wal`, "r+");
@@ -76,34 +76,34 @@ export class FileIdentity {
   }
 
   /**
-   * Returns the problem, if any. First copies the log, which the connection has open, into the file if either was deleted
-   * or moved. Closes the connection if the log is damaged, which then is not copied into the file.
+   * Returns the problem, if any. If the file or its log was moved or deleted, first copies the open log into the open
+   * file. If the log is damaged, closes the connection, so that SQLite never copies the log.
    *
    * @throws the system's error when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
+    if (!this.#db.isOpen) return problems.logDamaged;
     // Reads the index before the log's size, because other processes may append to the log meanwhile.
     const index = this.#readIndex();
+    // The salts have changed if SQLite has restarted the log since the index was read.
+    if (index !== undefined && !this.#isComplete(index) && this.#readIndex()?.salts === index.salts) {
+      this.#db.close();
+      return problems.logDamaged;
+    }
     const [file, log] = [this.#findFile(), this.#findLog()];
-    // Nobody else uses the log of a missing file, which may have another name now.
+    // A moved file has another name now, under which SQLite would not find the log.
     if (file === "missing") checkpointLog(this.#db, this.#lockTimeoutMs);
     if (typeof file === "string") return problems.fileGone;
     // Another process may use the new log, and only one log may be copied into the file.
     if (log === "other") return problems.logLost;
     if (log === "missing") return problems[checkpointLog(this.#db, this.#lockTimeoutMs) ? "logSaved" : "logLost"];
-    if (typeof this.#findLocks() === "string") return problems.locksGone;
-    if (!this.#db.isOpen) return problems.logDamaged;
-    // The salts have changed if SQLite has restarted the log since the index was read.
-    if (index === undefined || this.#isComplete(index, log.size) || this.#readIndex()?.salts !== index.salts)
-      return undefined;
-    this.#db.close();
-    return problems.logDamaged;
+    return typeof this.#findLocks() === "string" ? problems.locksGone : undefined;
   }
 
   /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
-  #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
+  #isComplete({ frames, pageBytes, salts }: WalIndex): boolean {
     if (frames === 0) return true;
-    if (logBytes < logHeaderBytes + frames * (walFrameHeaderBytes + pageBytes)) return false;
+    if (fstatSync(this.#log).size < logHeaderBytes + frames * (walFrameHeaderBytes + pageBytes)) return false;
     readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
     return this.#saltsOfLog[0] === salts;
   }
@@ -145,7 +145,6 @@ function prepareFindFile(path: string): FindFile {
     try {
       const found = statSync(path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
-      // equivalent mutant: the same inode on another device requires a copy of the whole file system, mounted over it.
       return found.ino === opened.ino && found.dev === opened.dev ? found : "other";
     } catch {
       // The path no longer leads to the file, because a folder is not readable or a link is broken.

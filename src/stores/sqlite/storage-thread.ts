@@ -10,10 +10,7 @@ import type { FileResult, BatchRow } from "./delete-batch.ts";
 /** Maximum time for a reply to a check, in milliseconds. A slow disk or trigger takes a few seconds. */
 export const replyTimeoutMs = 20_000;
 
-const stalled: StoreProblem = {
-  text: `no reply for ${replyTimeoutMs / 1_000} s, perhaps of the disk`,
-  isTemporary: true,
-};
+const stalled: StoreProblem = { text: "the storage thread does not reply; the disk may hang", isTemporary: true };
 
 /** A request to the storage thread: first to open a file, then batches, checks, and last `close`. */
 export type StorageRequest = DatabaseOptions | readonly BatchRow[] | "check" | "close";
@@ -41,8 +38,9 @@ export class StorageThread {
   opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
   #onUpkeep: OnUpkeep | undefined;
   #exit: StoreProblem | undefined;
-  /** Number of replies that are no longer waited for. */
+  /** Number of late replies to ignore. */
   #late = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   private constructor() {
     // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
@@ -55,7 +53,7 @@ export class StorageThread {
     this.#worker.on("message", (message: StorageMessage) => {
       if (message === "checking") this.#checking.resolve();
       else if ("kind" in message) this.#onUpkeep?.(message);
-      else if (this.#late > 0) this.#late--;
+      else if (this.#late > 0) this.#onLate(message);
       else this.#waiting.shift()?.(message);
     });
     // The thread exits after every error, which closes the file. Only the first reason is used.
@@ -91,7 +89,7 @@ export class StorageThread {
     return thread;
   }
 
-  /** Resolves to the reply, which has only a problem if the thread exits before it replies. */
+  /** Resolves to the reply, which has only a problem if the thread has failed, or exits before it replies. */
   request(request: StorageRequest): Promise<StorageReply> {
     if (this.#exit !== undefined) return Promise.resolve({ outcomes: [], problem: this.#exit });
     this.#worker.postMessage(request);
@@ -100,13 +98,18 @@ export class StorageThread {
 
   /** Resolves to the reply to a check. If it takes too long, resolves all requests with a problem. */
   async check(): Promise<StorageReply> {
-    const timer = setTimeout(() => this.#abandon(stalled), replyTimeoutMs).unref();
+    this.#timer = setTimeout(() => this.#abandon(stalled), replyTimeoutMs).unref();
     const reply = await this.request("check");
-    clearTimeout(timer);
+    clearTimeout(this.#timer);
     return reply;
   }
 
-  // Replies that arrive later are ignored.
+  /** Ignores a late reply, except for a problem that only a restart fixes, such as a failed fsync. */
+  #onLate({ problem }: StorageReply): void {
+    this.#late--;
+    if (problem?.isTemporary === false) this.#abandon((this.#exit ??= problem));
+  }
+
   #abandon(problem: StoreProblem): void {
     this.#late += this.#waiting.length;
     for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem });
@@ -114,6 +117,7 @@ export class StorageThread {
 
   /** Closes the file. Resolves to its problem once the thread has exited, even if the thread has already failed. */
   async close(): Promise<StoreProblem | undefined> {
+    clearTimeout(this.#timer);
     const reply = this.request("close");
     // A thread that has failed may still run.
     if (this.#exit !== undefined) this.#worker.postMessage("close");

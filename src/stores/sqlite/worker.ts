@@ -53,7 +53,7 @@ function serve(options: DatabaseOptions): void {
     (from, to) => postToParent({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
     () => postToParent("checking"),
   );
-  const identity = new FileIdentity(file, db, lockTimeoutMs);
+  const identity = new FileIdentity(path, db, lockTimeoutMs);
   const deleteBatch = withIdentityChecks(identity, prepareDeleteBatch(db, lockTimeoutMs));
   const dropOldDeletions = prepareRetention(db, deletionsKeptMs, postToParent);
   const reportSecondName = reportProblem(postToParent, "second-name-found", "second-name-gone");

@@ -66,33 +66,36 @@ test.for([
   ["the query for the reasons", "UNION ALL SELECT", readyForQuery, "alone"],
   ["the query for the reasons", "UNION ALL SELECT", completed, "alone"],
   ["the query for the reasons", "UNION ALL SELECT", cancelled, "alone"],
-] as const)("deletions have the right outcomes after an extra response to %s", async ([, text, extra, sending]) => {
-  let isSent = false;
-  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-    let held: Buffer = Buffer.alloc(0);
-    client.on("data", (data: Buffer) => {
-      if (!isSent && data.includes(text)) {
-        isSent = true;
-        if (sending === "alone") client.write(extra);
-        else held = extra;
-      }
-      upstream.write(data);
+] as const)(
+  "after an extra response to %s (%#), deletions have the right outcomes",
+  async ([, text, extra, sending]) => {
+    let isSent = false;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      let held: Buffer = Buffer.alloc(0);
+      client.on("data", (data: Buffer) => {
+        if (!isSent && data.includes(text)) {
+          isSent = true;
+          if (sending === "alone") client.write(extra);
+          else held = extra;
+        }
+        upstream.write(data);
+      });
+      upstream.on("data", (data: Buffer) => {
+        client.write(Buffer.concat([held, data]));
+        held = Buffer.alloc(0);
+      });
     });
-    upstream.on("data", (data: Buffer) => {
-      client.write(Buffer.concat([held, data]));
-      held = Buffer.alloc(0);
-    });
-  });
-  const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
-  await using opened = await openStoreWith(server, [1n, 2n, 3n], change);
-  const remove = (ids: readonly bigint[]): Promise<boolean[]> =>
-    Promise.all(ids.map((id) => opened.store.delete(id, deleteCall())));
-  expect([await remove([1n, 2n, 9n]), await remove([3n, 9n])]).toEqual([
-    [true, true, false],
-    [true, false],
-  ]);
-  expect([isSent, await opened.plants()]).toEqual([true, []]);
-});
+    const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n], change);
+    const remove = (ids: readonly bigint[]): Promise<boolean[]> =>
+      Promise.all(ids.map((id) => opened.store.delete(id, deleteCall())));
+    expect([await remove([1n, 2n, 9n]), await remove([3n, 9n])]).toEqual([
+      [true, true, false],
+      [true, false],
+    ]);
+    expect([isSent, await opened.plants()]).toEqual([true, []]);
+  },
+);
 
 test.for(["BEGIN", "SELECT 7", "QCOMMIT"])("a transaction with an extra response to %s fails", async (text) => {
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {

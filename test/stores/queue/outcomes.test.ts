@@ -113,9 +113,9 @@ describe("a locked plant", () => {
   });
 
   test.each([
-    ["refused with ERR_QUEUE_FULL", 9n],
-    ["unknown with a doubt, ERR_OUTCOME_UNKNOWN,", 2n],
-  ])("is %s when maxWaiting others are locked", async (name, doubted) => {
+    ["refused", "ERR_QUEUE_FULL", 9n],
+    ["unknown with a doubt", "ERR_OUTCOME_UNKNOWN", 2n],
+  ])("is %s (%s) when maxWaiting others are locked", async (_name, errorCode, doubted) => {
     const { queue } = openLocked(
       (one, count) => {
         if (one.id === doubted) one.doubts.push("token");
@@ -126,7 +126,7 @@ describe("a locked plant", () => {
     const first = queue.delete(0n, deleteCall());
     await new Promise(setImmediate);
     const others = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
-    await expect(others[1]).rejects.toMatchObject({ errorCode: name.match(/ERR_\w+/)?.[0] });
+    await expect(others[1]).rejects.toMatchObject({ errorCode });
     await expect(Promise.all([first, others[0]])).resolves.toEqual([true, true]);
     await queue.close();
   });
@@ -179,6 +179,29 @@ describe("a locked plant", () => {
     const statuses = (await deleting).map(({ status }) => status);
     expect(sizes).toEqual([64, 64, 64]);
     expect(statuses.filter((status) => status === "fulfilled")).toHaveLength(3 * 64);
+  });
+
+  test("is tried again if it was found locked while others were retried for long", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const attempts = new Map([
+      [7n, 0],
+      [8n, 0],
+    ]);
+    let second: Promise<boolean> | undefined;
+    const queue = openQueueOn(async ([one]) => {
+      const id = one?.id ?? 0n;
+      const count = (attempts.get(id) ?? 0) + 1;
+      attempts.set(id, count);
+      if (id === 7n && count === 2) {
+        vi.advanceTimersByTime(1);
+        second = queue.delete(8n, deleteCall());
+        while (queue.waiting.forLock < 2) await new Promise(setImmediate);
+        vi.advanceTimersByTime(maxLockedMs + 500);
+      }
+      return { outcomes: [count === 1 ? "locked" : "deleted"] };
+    });
+    await expect(queue.delete(7n, deleteCall())).resolves.toBe(true);
+    await expect(second).resolves.toBe(true);
   });
 
   test("is not tried again once its call is cancelled", async () => {

@@ -45,7 +45,7 @@ function replaceWithEmpty(path: string): void {
   writeFileSync(path, "");
 }
 
-/** Overwrites a file in place, with bytes that are no log. */
+/** Overwrites a file in place, with bytes that are not a log. */
 function overwrite(path: string): void {
   writeFileSync(path, Buffer.alloc(statSync(path).size, 0xa5), { flag: "r+" });
 }
@@ -93,6 +93,26 @@ describe("an SQLite store", () => {
     ["file is moved", (file) => renameSync(file, `${file}.new`), ".new", "the file was moved, replaced", [3n, 4n]],
     ["log is truncated", (file) => truncateSync(`${file}-wal`), "", "was truncated or overwritten", [1n, 2n, 3n, 4n]],
     ["log is overwritten", (file) => overwrite(`${file}-wal`), "", "was truncated or overwritten", [1n, 2n, 3n, 4n]],
+    [
+      "file is moved and its log overwritten",
+      (file) => {
+        renameSync(file, `${file}.new`);
+        overwrite(`${file}-wal`);
+      },
+      ".new",
+      "was truncated or overwritten",
+      [1n, 2n, 3n, 4n],
+    ],
+    [
+      "-shm file is deleted and its log overwritten",
+      (file) => {
+        rmSync(`${file}-shm`);
+        overwrite(`${file}-wal`);
+      },
+      "",
+      "was truncated or overwritten",
+      [1n, 2n, 3n, 4n],
+    ],
   ])("reports at its close that its %s, and leaves a sound file", async (_name, interfere, found, problem, plants) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");

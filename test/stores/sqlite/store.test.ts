@@ -133,13 +133,24 @@ test("a store whose thread does not reply fails its calls, and recovers", async 
     vi.advanceTimersByTime(fileCheckIntervalMs);
     vi.advanceTimersByTime(replyTimeoutMs);
     await failed;
-    expect(store.problem).toBe(`${file}: no reply for 20 s, perhaps of the disk`);
+    expect(store.problem).toBe(`${file}: the storage thread does not reply; the disk may hang`);
     other.exec("COMMIT");
     vi.advanceTimersByTime(retryIntervalMs);
     while (store.problem !== undefined) await new Promise(setImmediate);
     await expect(store.delete(id, deleteCall())).resolves.toEqual(expect.any(Boolean));
   }
+  expect(plantsIn(file)).toEqual([3n, 4n, 5n, 6n, 7n, 8n, 9n]);
+  // The last reply is late, and has a problem that only a restart fixes.
+  other.exec("BEGIN IMMEDIATE; CREATE TRIGGER bad BEFORE DELETE ON plants BEGIN DELETE FROM missing; END");
+  const failed = expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_OUTCOME_UNKNOWN" });
+  await new Promise(setImmediate);
+  vi.advanceTimersByTime(fileCheckIntervalMs);
+  vi.advanceTimersByTime(replyTimeoutMs);
+  await failed;
+  other.exec("COMMIT");
+  vi.advanceTimersByTime(retryIntervalMs);
+  while (!store.problem?.includes("no such table: main.missing")) await new Promise(setImmediate);
+  expect(store.needsRestart).toBe(true);
   await store.close();
   other.close();
-  expect(plantsIn(file)).toEqual([3n, 4n, 5n, 6n, 7n, 8n, 9n]);
 });

@@ -137,7 +137,7 @@ test.each(["pg", "node:http"])("the plantstore command loads %s only on demand",
 test("the sources stay within their lines, files and exports per 1,000 lines", () => {
   // A commit that raises a limit gives the reason in its body.
   const { lines, files, exports } = tree.sizeOf("plantstore");
-  expect(lines).toBeLessThanOrEqual(10_630);
+  expect(lines).toBeLessThanOrEqual(10_634);
   expect(files).toBeLessThanOrEqual(98);
   expect(exports).toBeLessThanOrEqual(36);
 });

@@ -155,7 +155,7 @@ test("a server exits with 74 if its store needs a restart", async () => {
   );
 });
 
-test("a second signal does not copy an overwritten log into the file", async () => {
+test("a second signal does not copy a log that was found overwritten into the file", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants.db");
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 50_000n } }).close();
