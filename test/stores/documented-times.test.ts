@@ -5,6 +5,7 @@ import { batchTimeoutMs } from "../../src/stores/contract/backend.ts";
 import { deleteTimeouts } from "../../src/stores/postgres/delete/store-tables.ts";
 import { watchIntervalMs } from "../../src/stores/postgres/postgres-store.ts";
 import { fileCheckIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
+import { replyTimeoutMs } from "../../src/stores/sqlite/storage-thread.ts";
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
 import { retryIntervalMs } from "../../src/stores/contract/store-health.ts";
 
@@ -23,6 +24,7 @@ test.each([
   ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
   ["every 5 s, by a write that is rolled back", 5_000, watchIntervalMs],
   ["no batch succeeds for 10 s", 10_000, batchTimeoutMs],
+  ["the disk hangs for 20 s", 20_000, replyTimeoutMs],
   ["at the start and every 10 s, by a write past the end", 10_000, fileWatchIntervalMs],
 ])('the time in "%s" in the pages about storage matches the source', (sentence, documentedMs, actualMs) => {
   expect(pages).toContain(sentence);
