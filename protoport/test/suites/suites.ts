@@ -45,6 +45,6 @@ export const longSuite: FileSuite = {
   isForMutants: true,
   // Tests that `npm test` runs in some of several ways (`rowsFor` and `waysFor`), here in every way.
   repeats: longRepeats,
-  workers: 4,
+  workers: 6,
   environment: { TEST_COMBINATIONS: "all" },
 };

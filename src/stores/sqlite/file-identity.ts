@@ -85,12 +85,12 @@ export class FileIdentity {
     if (!this.#db.isOpen) return problems.logDamaged;
     // Reads the index before the log's size, because other processes may append to the log meanwhile.
     const index = this.#readIndex();
+    const [file, log] = [this.#findFile(), this.#findLog()];
     // The salts have changed if SQLite has restarted the log since the index was read.
     if (index !== undefined && !this.#isComplete(index) && this.#readIndex()?.salts === index.salts) {
       this.#db.close();
       return problems.logDamaged;
     }
-    const [file, log] = [this.#findFile(), this.#findLog()];
     // A moved file has another name now, under which SQLite would not find the log.
     if (file === "missing") checkpointLog(this.#db, this.#lockTimeoutMs);
     if (typeof file === "string") return problems.fileGone;
