@@ -14,11 +14,7 @@ import { Health } from "../../gateway/src/health/index.ts";
 import { createRestTransport } from "../src/index.ts";
 import { RestCalls } from "../src/rest-calls.ts";
 import { RestMethod } from "../src/rest-method.ts";
-import {
-  Catalog,
-  GetBookRequestSchema,
-  WatchBooksRequestSchema,
-} from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { Catalog, GetBookRequestSchema, WatchBooksRequestSchema } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

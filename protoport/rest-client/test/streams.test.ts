@@ -3,10 +3,7 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MethodOptionsSchema
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../src/index.ts";
 import { EventSplitter } from "../src/response-stream.ts";
 import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";

@@ -56,7 +56,8 @@ export function createVitestConfig(suites: readonly Suite[]): ViteUserConfig {
 }
 
 /** Small files that take seconds. */
-const slowFile = /\/(?:stores\/contract\/[a-z-]+|engine\/half-close[a-z0-9-]*|server\/session|readiness-log|check-server)\.test\.ts$/;
+const slowFile =
+  /\/(?:stores\/contract\/[a-z-]+|engine\/half-close[a-z0-9-]*|server\/session|readiness-log|check-server)\.test\.ts$/;
 
 /**
  * Starts slow files first, because a slow file at the end of a run uses a single core. In a fresh clone, which has no
