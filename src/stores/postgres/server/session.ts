@@ -132,8 +132,8 @@ export class Session {
         if (this.#isClosed) return void disconnect(client);
         // After an unexpected message, node-postgres would keep the connection open.
         client.on("error", () => {
-          if (this.#client === client) void disconnect(client);
           this.#dropClient(client);
+          client.connection.stream.destroy();
         });
         client.on("notice", (notice) => (this.#unconfirmed ??= unconfirmedBy(notice)));
         resolve((this.#client = client));
