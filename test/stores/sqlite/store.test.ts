@@ -8,7 +8,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { fileCheckIntervalMs, openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { replyTimeoutMs } from "../../../src/stores/sqlite/storage-thread.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { plantsIn, readSqlite, runSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 describe("an SQLite store", () => {
@@ -153,4 +153,23 @@ test("a store whose thread does not reply fails its calls, and recovers", async 
   expect(store.needsRestart).toBe(true);
   await store.close();
   other.close();
+});
+
+test("a store with an unsupported schema is ready again once the schema is supported", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+  for (const id of [1n, 2n]) {
+    runSqlite(file, "PRAGMA user_version = 99");
+    vi.advanceTimersByTime(fileCheckIntervalMs);
+    while (store.problem === undefined) await new Promise(setImmediate);
+    expect([store.problem, store.needsRestart]).toEqual([expect.stringContaining("its schema has version 99"), false]);
+    runSqlite(file, "PRAGMA user_version = 1");
+    vi.advanceTimersByTime(retryIntervalMs);
+    while (store.problem !== undefined) await new Promise(setImmediate);
+    await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+  }
+  await store.close();
 });
