@@ -121,7 +121,7 @@ describe("openapi with openapiv2_swagger", () => {
       "openapi",
       set,
       "--base",
-      write("b.json", JSON.stringify(base)),
+      write("b.json", JSON.stringify({ ...base, servers: [{ url: "/base" }] })),
       "--server",
       "/x",
     );
