@@ -55,9 +55,8 @@ export class FileIdentity {
   readonly #reader: DatabaseSync;
 
   /**
-   * @param file - an absolute path
    * @param lockTimeoutMs - how long to wait for connections that still read older content, in milliseconds
-   * @throws if the file or its log does not exist
+   * @throws if the file, an absolute path, or its log does not exist
    */
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
@@ -86,8 +85,9 @@ export class FileIdentity {
     // Reads the index before the log's size, because other processes may append to the log meanwhile.
     const index = this.#readIndex();
     const [file, log] = [this.#findFile(), this.#findLog()];
+    const { size } = typeof log === "string" ? fstatSync(this.#log) : log;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (index !== undefined && !this.#isComplete(index) && this.#readIndex()?.salts === index.salts) {
+    if (index !== undefined && !this.#isComplete(index, size) && this.#readIndex()?.salts === index.salts) {
       this.#db.close();
       return problems.logDamaged;
     }
@@ -101,9 +101,9 @@ export class FileIdentity {
   }
 
   /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
-  #isComplete({ frames, pageBytes, salts }: WalIndex): boolean {
+  #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
     if (frames === 0) return true;
-    if (fstatSync(this.#log).size < logHeaderBytes + frames * (walFrameHeaderBytes + pageBytes)) return false;
+    if (logBytes < logHeaderBytes + frames * (walFrameHeaderBytes + pageBytes)) return false;
     readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
     return this.#saltsOfLog[0] === salts;
   }

@@ -95,11 +95,11 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
       return { outcomes, failure: problemOf(this) };
     },
     async close() {
-      const { problem } = health;
+      const isKnown = health.problem !== undefined;
       health.report({ text: "the store is closed", isTemporary: false });
       const found = await thread.close();
       claim[Symbol.dispose]();
-      if (problem === undefined && found?.needsOperator === true) throw new Error(`${name}: ${found.text}`);
+      if (!isKnown && found?.needsOperator === true) throw new Error(`${name}: ${found.text}`);
     },
   };
 }
