@@ -165,7 +165,7 @@ describe("a locked plant", () => {
     expect(attempts).toHaveLength(1);
   });
 
-  test("is retried in small batches while there is time, however long the batches before take", async () => {
+  test("is retried in small batches until its deadline is near", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const sizes: number[] = [];
     let isUnlocked = false;
@@ -181,7 +181,7 @@ describe("a locked plant", () => {
     expect(statuses.filter((status) => status === "fulfilled")).toHaveLength(3 * 64);
   });
 
-  test("is tried again if it was found locked while others were retried for long", async () => {
+  test("is tried again if found locked during long retries of others", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const attempts = new Map([
       [7n, 0],

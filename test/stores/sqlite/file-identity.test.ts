@@ -1,14 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import {
-  copyFileSync,
-  existsSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
@@ -16,7 +7,7 @@ import { prepareDeleteBatch, type BatchRow, withIdentityChecks } from "../../../
 import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { overwrite, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { closing, createTempFolder } from "@protoport/testing/process";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
@@ -43,11 +34,6 @@ const interferences: readonly (readonly [
 function replaceWithEmpty(path: string): void {
   rmSync(path);
   writeFileSync(path, "");
-}
-
-/** Overwrites a file in place, with bytes that are not a log. */
-function overwrite(path: string): void {
-  writeFileSync(path, Buffer.alloc(statSync(path).size, 0xa5), { flag: "r+" });
 }
 
 /** Opens a copy of a file and its log, as a start after a crash would, and reads its plants. */

@@ -1,10 +1,15 @@
-import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
+import { copyFileSync, existsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 
 /** Creates a store without plants, unless the file exists. An existing file is not opened, which would repair it. */
 export function createMissingStore(file: string): void {
   if (!existsSync(file)) openDatabase({ file, migrates: true }).close();
+}
+
+/** Overwrites a file in place, with bytes that are neither a database nor a log. */
+export function overwrite(path: string): void {
+  writeFileSync(path, Buffer.alloc(statSync(path).size, 0xa5), { flag: "r+" });
 }
 
 /** Milliseconds that the test's own connection waits for a lock, which a store holds while it recovers after a kill. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandLine, createTempFolder, projectFolder, type TempFolder
 } from "@protoport/testing";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { readSqlite } from "../../../support/plants/sqlite-file.ts";
+import { overwrite, readSqlite } from "../../../support/plants/sqlite-file.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { baseUrlOf, deletePlant, serve, serveToken as token } from "../../../support/process/serve-command.ts";
 import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
@@ -155,14 +155,14 @@ test("a server exits with 74 if its store needs a restart", async () => {
   );
 });
 
-test("a second signal does not copy a log that was found overwritten into the file", async () => {
+test("a second signal never copies a log that was found overwritten", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants.db");
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 50_000n } }).close();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
   const baseUrl = await baseUrlOf(server);
   for (const id of [1, 20_000, 40_000]) expect(await deletePlant(baseUrl, id)).toBe(204);
-  writeFileSync(`${file}-wal`, Buffer.alloc(statSync(`${file}-wal`).size, 0xa5), { flag: "r+" });
+  overwrite(`${file}-wal`);
   expect(await deletePlant(baseUrl, 2)).toBe(400);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
