@@ -2,6 +2,5 @@ import { type FileSuite, isFileSuite } from "../../protoport/testing/src/suite.t
 import { suites } from "./suites.ts";
 
 /** Returns the suites whose tests mutation testing runs. */
-export function suitesForMutants(): FileSuite[] {
-  return suites.filter(isFileSuite).filter(({ isForMutants }) => isForMutants === true);
-}
+export const suitesForMutants = (): FileSuite[] =>
+  suites.filter(isFileSuite).filter(({ isForMutants }) => isForMutants === true);

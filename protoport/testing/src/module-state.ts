@@ -19,9 +19,10 @@ function declarationsIn(text: string, program: Node): Declaration[] {
 }
 
 /** Returns a variable's name, or the source of a destructuring pattern. */
-function nameIn(text: string): (node: Node) => string {
-  return ({ start, end, name }) => (typeof name === "string" ? name : text.slice(start, end));
-}
+const nameIn =
+  (text: string): ((node: Node) => string) =>
+  ({ start, end, name }) =>
+    typeof name === "string" ? name : text.slice(start, end);
 
 function parse(text: string): Node {
   const program: unknown = parseAst(text, { lang: "ts" });
@@ -30,9 +31,8 @@ function parse(text: string): Node {
 }
 
 /** Returns the names of the variables in a module, which are state. */
-export function moduleVariablesIn(text: string, program: Node = parse(text)): string[] {
-  return declarationsIn(text, program).flatMap(({ kind, names }) => (kind === "const" ? [] : names));
-}
+export const moduleVariablesIn = (text: string, program: Node = parse(text)): string[] =>
+  declarationsIn(text, program).flatMap(({ kind, names }) => (kind === "const" ? [] : names));
 
 /** Returns the module constants that have state because a function assigns a member. */
 export function assignedConstantsIn(text: string, program: Node = parse(text)): string[] {

@@ -1,4 +1,3 @@
 /** Returns how many timers keep this process running. */
-export function countRefTimers(): number {
-  return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
-}
+export const countRefTimers = (): number =>
+  process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;

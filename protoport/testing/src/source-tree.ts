@@ -36,9 +36,8 @@ const privateOfNode: readonly RegExp[] = [
 ];
 
 /** Returns the undocumented members of Node.js that a source text uses. */
-export function privateAccessIn(text: string): string[] {
-  return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
-}
+export const privateAccessIn = (text: string): string[] =>
+  privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 
 /**
  * The source files of packages, without generated ones. A file is named by its package and its path in the source
@@ -234,6 +233,5 @@ export function moduleNames(allowed: Fences["allowed"]): string[] {
 }
 
 /** Returns the first of the modules that contains a file. @param names - in the order of {@link moduleNames} */
-function moduleOf(file: string, names: readonly string[]): string | undefined {
-  return names.find((name) => file === name || file.startsWith(`${name}/`));
-}
+const moduleOf = (file: string, names: readonly string[]): string | undefined =>
+  names.find((name) => file === name || file.startsWith(`${name}/`));

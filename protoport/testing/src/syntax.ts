@@ -7,17 +7,15 @@ export type Node = {
 };
 
 /** Returns whether a value in a syntax tree is a node. */
-export function isNode(value: unknown): value is Node {
-  return typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
-}
+export const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 
 /**
  * Returns whether a node is a type, which does not exist when the code runs. A cast is not a type, because it contains
  * an expression.
  */
-export function isType({ type }: Node): boolean {
-  return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
-}
+export const isType = ({ type }: Node): boolean =>
+  type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 
 /** Returns the nodes in a member of a node. */
 export const nodesIn = (member: unknown): Node[] => (typeof member === "object" ? [member].flat().filter(isNode) : []);

@@ -9,7 +9,6 @@ import { openBrowser } from "../../../protoport/test/suites/browser/open-browser
 // The Connect client in a page on another origin, with a stub that protoc-gen-es generated.
 
 const longId = 2n ** 53n + 1n;
-
 let browser: Browser;
 let shop: ModuleServer;
 let plants: Set<bigint>;

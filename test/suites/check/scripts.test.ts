@@ -7,7 +7,6 @@ import { suites } from "../suites.ts";
 // Every npm script and suite that a project file names exists.
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
-
 const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
 
 // Without pages about a user's project, which has other scripts.

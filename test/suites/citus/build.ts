@@ -8,7 +8,6 @@ import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder
 
 const version = "v13.2.2";
 const postgres = "15";
-
 const root = join(toolsFolder("citus"), version);
 
 /** The folder with `initdb` and `postgres`, below a build's folder. */

@@ -55,9 +55,7 @@ async function waiting(notPid = 0): Promise<number> {
 }
 
 /** The URL for the worker whose settings are changed. */
-function worker(): string {
-  return cluster.workers[1]?.url ?? "";
-}
+const worker = (): string => cluster.workers[1]?.url ?? "";
 
 /** Cancels waits as an operator does. The worker then commits without its standbys. */
 async function cancelWaits(): Promise<void> {

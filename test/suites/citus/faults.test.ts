@@ -19,7 +19,6 @@ const [brieflyMs, longMs] = [1_000, 12_000];
 const callsBetween = 1_000;
 
 const timeout = 180_000;
-
 let cluster: CitusCluster;
 beforeAll(async () => {
   cluster = await startCitus();

@@ -9,7 +9,6 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 // transactions, because it does not know their commits. The successor then commits with a warning only.
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-
 let cluster: CitusCluster;
 let url: string;
 beforeAll(async () => {
@@ -49,9 +48,8 @@ async function* textOf(lines: readonly bigint[]): AsyncGenerator<Uint8Array> {
   yield Buffer.from(lines.join("\n"));
 }
 
-async function plants(): Promise<readonly number[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => Number(id));
-}
+const plants = async (): Promise<readonly number[]> =>
+  (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => Number(id));
 
 test("an import that a replaced coordinator rolls back reports an error", async () => {
   await using database = await openPlantDatabase({ kind: "postgres", url });

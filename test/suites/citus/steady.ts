@@ -51,7 +51,6 @@ const url = await cluster.createSchema(32);
 await migratePostgres(url);
 const store = await openPostgresStore({ url, deletionsKeptMs: keptMs });
 const { session, tables } = await openCitusSession(url);
-
 const seen = { plants: 0, asked: 0, deleted: 0, refused: 0, dropped: 0, droppingMs: 0, locked: 0 };
 const refusals = new Map<string, number>();
 const over = new AbortController();

@@ -24,9 +24,8 @@ describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) =
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  function curl(url: string, args: readonly string[]): Promise<ProgramResult> {
-    return runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);
-  }
+  const curl = (url: string, args: readonly string[]): Promise<ProgramResult> =>
+    runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);
 
   async function deletePlant(id: bigint, args: readonly string[]): Promise<string> {
     const { stdout } = await curl(`http://127.0.0.1:${server.address.port}/plants/${id}`, args);
@@ -47,6 +46,4 @@ describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) =
   });
 });
 
-function bearer(token: string): string[] {
-  return ["-H", `Authorization: Bearer ${token}`];
-}
+const bearer = (token: string): string[] => ["-H", `Authorization: Bearer ${token}`];

@@ -9,9 +9,8 @@ import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 const commonFields = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
 
 /** Returns a response without the parts that differ from run to run. */
-function comparable(response: string): string {
-  return response.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
-}
+const comparable = (response: string): string =>
+  response.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
 
 describe("curl in docs/how-to/authentication.md", () => {
   test.each(blocksRunBy("test/suites/clients/documented-refusal.test.ts"))(

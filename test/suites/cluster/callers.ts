@@ -135,9 +135,8 @@ export class Callers {
   }
 }
 
-function isDeletionOn(node: Replica, call: Call): boolean {
-  return call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
-}
+const isDeletionOn = (node: Replica, call: Call): boolean =>
+  call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 
 /** A call's header fields. */
 export function callHeader(name: string, key?: string): Record<string, string> {

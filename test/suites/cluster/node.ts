@@ -138,10 +138,7 @@ export class Node {
 const patroniTimeoutMs = 1_000;
 
 const pollIntervalMs = 100;
-
-function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode === null && signalCode === null;
-}
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 /** Parses a file's lines NAME=value. */
 function readEnvironment(path: string): Record<string, string> {

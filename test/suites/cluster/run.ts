@@ -14,7 +14,6 @@ import { findMissing } from "./requirements.ts";
 
 const nodes = [1, 2, 3, 4, 5].map((number) => `10.77.0.${number} node-${number}\n`);
 const hosts = `127.0.0.1 localhost\n${nodes.join("")}`;
-
 const missing = findMissing();
 for (const sentence of missing) process.stderr.write(`${sentence}\n`);
 process.exitCode = missing.length > 0 ? 1 : runInNamespaces();

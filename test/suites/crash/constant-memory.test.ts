@@ -24,7 +24,6 @@ const residentMaxMib = 256;
 const timeout = 60_000 + plants / 10;
 
 const plantsInChunk = 5_000;
-
 let folder: TempFolder;
 let postgres: PostgresServer;
 beforeAll(async () => {

@@ -69,7 +69,6 @@ describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking conn
       };
       await using server = await startPlantServer({ store: counting });
       const dice = new Dice(testSeed);
-
       let plants = 0n;
       while (answers - Number(plants) < lostReplies) {
         const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));

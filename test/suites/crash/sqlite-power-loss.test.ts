@@ -8,10 +8,8 @@ import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 
 const plants = 1_000;
 const timeout = 120_000;
-
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 const away = "the plant store cannot process the request at the moment";
-
 const deleting = new URL("../../support/plants/disk/delete-and-print.ts", import.meta.url).pathname;
 
 /** The program for a command that is killed once it has printed its result. */
@@ -41,13 +39,11 @@ function createDisk(): ForgetfulDisk {
 /**
  * Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until syncing its log fails.
  */
-function deleteTen(disk: ForgetfulDisk, fault: string): unknown[] {
-  return toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
-}
+const deleteTen = (disk: ForgetfulDisk, fault: string): unknown[] =>
+  toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
 
-function toldBy(output: string): unknown[] {
-  return output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
-}
+const toldBy = (output: string): unknown[] =>
+  output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 
 /**
  * Expects that a store without some plants is not damaged, whatever part of its file the system has written by itself.
@@ -60,9 +56,8 @@ function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): v
   }
 }
 
-function allBut(gone: readonly number[]): number[] {
-  return Array.from({ length: plants }, (_, i) => i + 1).filter((id) => !gone.includes(id));
-}
+const allBut = (gone: readonly number[]): number[] =>
+  Array.from({ length: plants }, (_, i) => i + 1).filter((id) => !gone.includes(id));
 
 // Each runs in a new process, which is killed once it has printed its result. Plant 4 is the one in doubt.
 // oxfmt-ignore

@@ -80,9 +80,7 @@ function copyContext(ignored: string, context: string): void {
   }
 }
 
-function isSource(path: string): boolean {
-  return basename(path) !== "node_modules";
-}
+const isSource = (path: string): boolean => basename(path) !== "node_modules";
 
 function newStage(root: string, base?: Stage): Stage {
   if (base === undefined) mkdirSync(root, { recursive: true });

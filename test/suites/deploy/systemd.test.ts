@@ -8,7 +8,6 @@ import { deletePlant, serveToken } from "../../support/process/serve-command.ts"
 
 const unit = join(projectFolder, "deploy/systemd/plantstore.service");
 const lines = readFileSync(unit, "utf8").split("\n");
-
 const units = [unit, join(projectFolder, "protoport/deploy/protoport.service")];
 
 test.each(units)("%s passes systemd-analyze verify", async (file) => {

@@ -55,9 +55,10 @@ const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
 const counted: StreamSize = { pieces: 10_000, bytes: countedBytes };
 
 /** Returns what a client counts for a complete stream without an error. */
-function completeStream({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> {
-  return { [`${bytes} bytes`]: pieces, "0": 1 };
-}
+const completeStream = ({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> => ({
+  [`${bytes} bytes`]: pieces,
+  "0": 1,
+});
 
 describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   let program: ClientProgram;

@@ -48,9 +48,12 @@ const authorized = { authorization: `Bearer ${token}` };
 const grpc = { "content-type": "application/grpc+proto", te: "trailers" };
 const grpcWeb = { "content-type": "application/grpc-web+proto" };
 
-function post(path: string, header: Readonly<Record<string, string>>, message: Uint8Array): LeftRequest {
-  return { httpMethod: "POST", path, header, body: encodeEnvelope(0, message) };
-}
+const post = (path: string, header: Readonly<Record<string, string>>, message: Uint8Array): LeftRequest => ({
+  httpMethod: "POST",
+  path,
+  header,
+  body: encodeEnvelope(0, message),
+});
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
@@ -165,9 +168,8 @@ async function startProxy(): Promise<Served> {
 /** The metrics that the alert PlantstoreErrors uses. */
 const alertSeries = /^(?:rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count$/;
 
-async function samplesOf({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> {
-  return readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
-}
+const samplesOf = async ({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> =>
+  readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
 
 async function openRequests(served: Served): Promise<number> {
   const samples = (await samplesOf(served)).filter(({ name }) => name === "gateway_requests_active");

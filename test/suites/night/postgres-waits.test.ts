@@ -12,7 +12,6 @@ import { createPlantsFor, createSchemaOfVersion, deleteCall, laterSteps, openCli
   runSql, startPostgres, startPostgresProxy } from "../../support/plants/index.ts";
 
 const timeout = 180_000;
-
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();

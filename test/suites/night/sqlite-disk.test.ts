@@ -15,10 +15,8 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 
 const plants = 30;
 const timeout = 120_000;
-
 const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-
 const deleting = new URL("../../support/plants/delete-through-faults.ts", import.meta.url).pathname;
 
 async function createPlants(file: string): Promise<void> {

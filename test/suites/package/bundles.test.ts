@@ -21,9 +21,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-function bundle(file: string, ...options: readonly string[]): string {
-  return user.tryToRun("npx", "esbuild", file, "--bundle", "--log-level=error", "--outdir=out", ...options);
-}
+const bundle = (file: string, ...options: readonly string[]): string =>
+  user.tryToRun("npx", "esbuild", file, "--bundle", "--log-level=error", "--outdir=out", ...options);
 
 const commonJsOptions = ["--platform=node", "--format=cjs", "--out-extension:.js=.cjs"];
 

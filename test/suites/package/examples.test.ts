@@ -21,9 +21,8 @@ const programs: Readonly<Record<string, readonly [file: string, ...args: string[
   deno: ["node_modules/@deno/linux-x64-glibc/deno"],
 };
 
-function dependenciesOf(example: string): Readonly<Record<string, string>> {
-  return JSON.parse(readFileSync(join(projectFolder, example, "package.json"), "utf8")).dependencies;
-}
+const dependenciesOf = (example: string): Readonly<Record<string, string>> =>
+  JSON.parse(readFileSync(join(projectFolder, example, "package.json"), "utf8")).dependencies;
 
 let user: UserProject;
 

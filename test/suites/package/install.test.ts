@@ -32,12 +32,10 @@ const forServer = onServer.split("\n");
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.3.0" } as const;
 const folders: string[] = [];
 let tarballs: HouseTarballs;
-
 const dependencyOn = (name: keyof HouseTarballs): Record<string, string> => ({ [name]: `file:${tarballs[name]}` });
 
-function ownPackages(): Record<string, string> {
-  return Object.fromEntries(Object.entries(tarballs).map(([name, tarball]) => [name, `file:${tarball}`]));
-}
+const ownPackages = (): Record<string, string> =>
+  Object.fromEntries(Object.entries(tarballs).map(([name, tarball]) => [name, `file:${tarball}`]));
 
 function createProject(dependencies: Readonly<Record<string, string>>): UserProject {
   const project = createUserProject(dependencies);
@@ -60,9 +58,8 @@ function packAsDocumented(project: UserProject): HouseTarballs {
 }
 
 /** The rows of the tables of packages. */
-function packageRows(): string[] {
-  return ["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].flatMap((page) => readPage(page).split("\n"));
-}
+const packageRows = (): string[] =>
+  ["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].flatMap((page) => readPage(page).split("\n"));
 
 /** How each package manager installs packages, and tarballs that are not in a registry. */
 // oxfmt-ignore

@@ -19,13 +19,11 @@ afterAll(() => {
   remote[Symbol.dispose]();
 });
 
-function git(...args: readonly string[]): string {
-  return execFileSync("git", args, { cwd: copy.folder, encoding: "utf8" }).trim();
-}
+const git = (...args: readonly string[]): string =>
+  execFileSync("git", args, { cwd: copy.folder, encoding: "utf8" }).trim();
 
-async function release(...words: readonly string[]): Promise<ProgramResult> {
-  return await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
-}
+const release = async (...words: readonly string[]): Promise<ProgramResult> =>
+  await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
 
 /** Runs the command with a folder's programs first on PATH. */
 async function releaseWith(folder: string, ...words: readonly string[]): Promise<ProgramResult> {

@@ -166,6 +166,7 @@ test("protoport/docs/reference/versions.md lists exactly the tested versions", (
   expect(shown.slice(2)).toEqual(want);
 });
 
-function ends(versions: readonly string[]): readonly [lowest: string, highest: string] {
-  return [versions[0] ?? "", versions.at(-1) ?? ""];
-}
+const ends = (versions: readonly string[]): readonly [lowest: string, highest: string] => [
+  versions[0] ?? "",
+  versions.at(-1) ?? "",
+];

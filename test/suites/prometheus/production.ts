@@ -22,9 +22,8 @@ export interface Production extends AsyncDisposable {
 }
 
 /** Returns the blocks in docs/how-to/run-in-production.md. */
-export function productionBlocks(): readonly string[] {
-  return blocksRunBy("test/suites/prometheus/run-in-production.test.ts").map(({ text }) => text);
-}
+export const productionBlocks = (): readonly string[] =>
+  blocksRunBy("test/suites/prometheus/run-in-production.test.ts").map(({ text }) => text);
 
 /** Opens a shell with `plantstore`, a certificate for localhost and its authority, as the page requires them. */
 export async function openProduction(): Promise<Production> {

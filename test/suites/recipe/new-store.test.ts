@@ -8,7 +8,6 @@ import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 
 const page = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 const recipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A schema change**"));
-
 const index = "src/stores/index.ts";
 const urls = "src/server/database-url.ts";
 const commands = "test/stores/contract/commands.test.ts";
@@ -54,13 +53,10 @@ beforeAll(() => {
 });
 afterAll(() => copy[Symbol.dispose]());
 
-function read(path: string): string {
-  return readFileSync(join(copy.folder, path), "utf8");
-}
+const read = (path: string): string => readFileSync(join(copy.folder, path), "utf8");
 
-async function runInCopy(program: string, ...words: readonly string[]): Promise<ProgramResult> {
-  return await runProgram(program, words, { folder: copy.folder, limitMs: buildLimitMs });
-}
+const runInCopy = async (program: string, ...words: readonly string[]): Promise<ProgramResult> =>
+  await runProgram(program, words, { folder: copy.folder, limitMs: buildLimitMs });
 
 async function filesWithErrors(): Promise<string[]> {
   const { stdout } = await runInCopy("npm", "run", "typecheck");

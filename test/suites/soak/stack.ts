@@ -51,7 +51,6 @@ export async function startStack(
   const replicaOf = (name: string, port: number): Service =>
     serviceOf(name, [release, "serve"], port, { ...settings, PORT: String(port) });
   const replicas = [replicaOf("replica-0", one), replicaOf("replica-1", other)] as const;
-
   const descriptors = join(folder, "plants.binpb");
   const credential = join(folder, "credential");
   const file = join(folder, "proxy.yaml");

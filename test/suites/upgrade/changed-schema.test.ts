@@ -6,7 +6,6 @@ import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const token = "token-of-the-schema-test";
 const timeout = 120_000;
-
 let postgres: PostgresServer;
 beforeAll(async () => {
   postgres = await startPostgres();

@@ -10,7 +10,6 @@ import { openShell, type Shell } from "../../support/process/shell.ts";
 // Runs the commands under "Upgrade" in docs/how-to/operations.md in their order.
 const [expand = "", replace = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(({ text }) => text);
 const goBack = replace.replace("$NEW", "$OLD");
-
 const token = "token-of-the-upgrade-test";
 /** More plants than any run deletes. */
 const plants = 200_000;

@@ -80,7 +80,6 @@ function nginx(ports: HttpPorts, serverPort: number): Program {
 }
 
 const loopback = (port: number): object => ({ socket_address: { address: "127.0.0.1", port_value: port } });
-
 const extensions = "type.googleapis.com/envoy.extensions";
 
 function envoy(ports: HttpPorts, serverPort: number, file: string): Program {

@@ -32,9 +32,9 @@ const buildGo = once(async () => {
 });
 
 /** Builds one client in {@link goClients}, unless an earlier call has built it. */
-export async function buildGoClient(name: string): Promise<ClientProgram> {
-  return { command: [join(await buildGo(), "bin", name)] };
-}
+export const buildGoClient = async (name: string): Promise<ClientProgram> => ({
+  command: [join(await buildGo(), "bin", name)],
+});
 
 /** Returns the class path. */
 const buildJava = once(async () => {
@@ -51,9 +51,9 @@ const buildJava = once(async () => {
 });
 
 /** Builds the program in `test/suites/clients/java/`, unless an earlier call has built it. */
-export async function buildJavaClient(): Promise<ClientProgram> {
-  return { command: ["java", "-cp", await buildJava(), "plantstore.client.Main"] };
-}
+export const buildJavaClient = async (): Promise<ClientProgram> => ({
+  command: ["java", "-cp", await buildJava(), "plantstore.client.Main"],
+});
 
 /** The definitions from which grpcio's stub is generated, including imported ones. */
 const grpcioDefinitions = [
@@ -98,6 +98,6 @@ const buildRust = once(async () => {
 });
 
 /** Builds the program in `test/suites/clients/rust/`, unless an earlier call has built it. */
-export async function buildRustClient(): Promise<ClientProgram> {
-  return { command: [join(await buildRust(), "plantstore-test-client")] };
-}
+export const buildRustClient = async (): Promise<ClientProgram> => ({
+  command: [join(await buildRust(), "plantstore-test-client")],
+});

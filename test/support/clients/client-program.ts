@@ -79,6 +79,5 @@ function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string>
 }
 
 /** Returns a program's first argument. */
-export function authorityOf(host: string, { address }: Pick<TestPlantServer, "address">): string {
-  return `${host}:${address.port}`;
-}
+export const authorityOf = (host: string, { address }: Pick<TestPlantServer, "address">): string =>
+  `${host}:${address.port}`;

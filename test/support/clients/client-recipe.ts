@@ -38,6 +38,4 @@ export function layOutRecipe(name: string): string {
 }
 
 /** Returns the path to a client's recipe. */
-export function recipeFolder(name: string): string {
-  return join(projectFolder, "test/suites/clients", name);
-}
+export const recipeFolder = (name: string): string => join(projectFolder, "test/suites/clients", name);

@@ -52,6 +52,4 @@ export const pageBlocks: readonly PageBlock[] = [
 ].flatMap(blocksOf);
 
 /** Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. */
-export function blocksRunBy(test: string): readonly PageBlock[] {
-  return blocksOfTest(test, pageBlocks, blockRules);
-}
+export const blocksRunBy = (test: string): readonly PageBlock[] => blocksOfTest(test, pageBlocks, blockRules);

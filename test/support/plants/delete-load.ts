@@ -92,9 +92,7 @@ export function startDeleteLoad(address: Address, tally: DeleteTally): DeleteLoa
   };
 }
 
-function outcomeOf(code: Code): Outcome {
-  return code === Code.NotFound ? "not found" : `error ${code}`;
-}
+const outcomeOf = (code: Code): Outcome => (code === Code.NotFound ? "not found" : `error ${code}`);
 
 // Does not use fetch, which may send a request a second time by itself.
 async function overRest(address: Address, agent: Agent, id: bigint): Promise<Outcome> {

@@ -6,9 +6,8 @@ import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plan
 export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
 
 /** Returns DeletePlant's message in the format's codec, with an id or without. */
-export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
-  return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
-}
+export const encodeDeletePlant = (format: WireFormat, id: bigint | undefined): Buffer =>
+  encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
 
 /** Returns a DeletePlant request as a conforming client sends it. `header` is added to the format's fields. */
 export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {

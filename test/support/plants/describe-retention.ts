@@ -11,9 +11,8 @@ const deletionsKeptMs = 3_600_000;
 const daysOld = 3;
 
 /** Deletes a plant with an idempotency key. */
-function deleteWith(store: PlantStore, id: bigint, idempotencyKey: string): Promise<boolean> {
-  return store.delete(id, deleteCall({ idempotencyKey }));
-}
+const deleteWith = (store: PlantStore, id: bigint, idempotencyKey: string): Promise<boolean> =>
+  store.delete(id, deleteCall({ idempotencyKey }));
 
 /** Waits until a database has the records of these plants, and no others. A store drops records after it is open. */
 async function untilRecorded(database: StoreDatabase, plants: readonly bigint[]): Promise<void> {

@@ -52,6 +52,5 @@ export function recordFileSteps(onStep: (step: string) => void = () => undefined
 }
 
 /** Returns the name under which the first step syncs the copy, which is different in each run. */
-export function unfinishedNameIn(steps: readonly string[]): string {
-  return /^sync (.+\.unfinished)$/.exec(steps[0] ?? "")?.[1] ?? "no unfinished copy";
-}
+export const unfinishedNameIn = (steps: readonly string[]): string =>
+  /^sync (.+\.unfinished)$/.exec(steps[0] ?? "")?.[1] ?? "no unfinished copy";

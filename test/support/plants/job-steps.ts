@@ -73,9 +73,8 @@ export async function deleteEach(
 }
 
 /** Deletes plants concurrently, and returns which of them existed. */
-export function deleteTogether(store: PlantStore, ids: readonly bigint[]): Promise<boolean[]> {
-  return Promise.all(ids.map((id) => store.delete(id, deleteCall())));
-}
+export const deleteTogether = (store: PlantStore, ids: readonly bigint[]): Promise<boolean[]> =>
+  Promise.all(ids.map((id) => store.delete(id, deleteCall())));
 
 /** Opens a store that drops expired records, and closes it when `work` is done. */
 export async function withRetention({ reopen }: Opened, work: (again: PlantStore) => Promise<void>): Promise<void> {

@@ -67,9 +67,8 @@ export async function withMovable<Result>(
 }
 
 /** Moves a store. */
-export function move(from: PlantLocation, to: PlantLocation): Promise<StoreCounts | undefined> {
-  return withMovable(from, to, (source, target) => movePlants(source, target));
-}
+export const move = (from: PlantLocation, to: PlantLocation): Promise<StoreCounts | undefined> =>
+  withMovable(from, to, (source, target) => movePlants(source, target));
 
 /** Undoes an interrupted move. */
 export const reopen = (from: PlantLocation, to: PlantLocation): Promise<void> => withMovable(from, to, reopenPlants);

@@ -89,23 +89,19 @@ export async function ageRecords(url: string, days: number): Promise<void> {
 }
 
 /** Returns the ids of a database's plants, in ascending order. */
-export async function readPlants(url: string): Promise<bigint[]> {
-  return await readIds(url, "SELECT id FROM plants ORDER BY id");
-}
+export const readPlants = async (url: string): Promise<bigint[]> =>
+  await readIds(url, "SELECT id FROM plants ORDER BY id");
 
 /** Returns the plants in a database's deletion records, in the order in which they were deleted. */
-export async function readRecorded(url: string): Promise<bigint[]> {
-  return await readIds(url, "SELECT plant_id AS id FROM deletions ORDER BY deleted_at");
-}
+export const readRecorded = async (url: string): Promise<bigint[]> =>
+  await readIds(url, "SELECT plant_id AS id FROM deletions ORDER BY deleted_at");
 
-async function readIds(url: string, sql: string): Promise<bigint[]> {
-  return (await runSql(url, sql)).map(({ id }) => BigInt(String(id)));
-}
+const readIds = async (url: string, sql: string): Promise<bigint[]> =>
+  (await runSql(url, sql)).map(({ id }) => BigInt(String(id)));
 
 /** Creates a database with plants from 1 on, and returns its URL. */
-export function createPlantsUpTo(server: PostgresServer, count: number): Promise<string> {
-  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
-}
+export const createPlantsUpTo = (server: PostgresServer, count: number): Promise<string> =>
+  server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 
 /** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
 export function keepingSql(statement: string): string {

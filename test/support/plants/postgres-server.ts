@@ -108,9 +108,8 @@ async function waitUntilCommitsWait(url: string): Promise<void> {
 }
 
 /** Cancels all waits for standbys, as an operator does. The server then commits. Returns a row for each. */
-export function cancelWaitsForStandby(url: string): Promise<unknown[]> {
-  return runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-}
+export const cancelWaitsForStandby = (url: string): Promise<unknown[]> =>
+  runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 
 /** Returns the URL with `repeatable read` as the default isolation. */
 export function withStrictIsolation(url: string): string {
@@ -217,13 +216,8 @@ function fastFolder(): string {
   return bavail * bsize >= memoryFreeMin ? memory : tmpdir();
 }
 
-function dataOf(folder: string): string {
-  return join(folder, "data");
-}
-
-function urlOf(folder: string, port = 5432): string {
-  return `postgres:///postgres?host=${folder}&port=${port}&user=tester`;
-}
+const dataOf = (folder: string): string => join(folder, "data");
+const urlOf = (folder: string, port = 5432): string => `postgres:///postgres?host=${folder}&port=${port}&user=tester`;
 
 function tlsSettings(folder: string, { certificate, port }: PostgresTls): string[] {
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
@@ -246,7 +240,6 @@ async function runServer(
   const log: string[] = [];
   let server: ChildProcess | undefined;
   let schemas = 0;
-
   const isRunning = (): boolean => server !== undefined && server.exitCode === null && server.signalCode === null;
 
   const start = async (): Promise<void> => {
@@ -309,13 +302,13 @@ function runAsOwner(folder: string, program: string, args: readonly string[]): v
   execFileSync(binary(program), args, { ...asOwner(folder), stdio: "pipe" });
 }
 
-function binary(program: string): string {
-  return join(postgresBinaries(), program);
-}
+const binary = (program: string): string => join(postgresBinaries(), program);
 
-function asOwner(folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
-  return { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
-}
+const asOwner = (folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } => ({
+  ...serverOwner(),
+  cwd: folder,
+  env: { ...process.env, LC_ALL: "C" },
+});
 
 function giveToOwner(path: string): void {
   const owner = serverOwner();
@@ -334,6 +327,5 @@ export function serverOwner(): { readonly uid: number; readonly gid: number } | 
 
 let nobody: { readonly uid: number; readonly gid: number } | undefined;
 
-function idOfNobody(option: "-u" | "-g"): number {
-  return Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));
-}
+const idOfNobody = (option: "-u" | "-g"): number =>
+  Number(execFileSync("id", [option, "nobody"], { encoding: "utf8" }));

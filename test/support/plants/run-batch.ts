@@ -83,9 +83,8 @@ export function sentDeletion(
 export const callersOf = (...ids: readonly bigint[]): SentDeletion[] => ids.map((id) => sentDeletion(id));
 
 /** Returns a deletion with an idempotency key that ignores its outcome. */
-export function callerWith(id: bigint, idempotencyKey: string): SentDeletion {
-  return sentDeletion(id, deleteCall({ idempotencyKey }));
-}
+export const callerWith = (id: bigint, idempotencyKey: string): SentDeletion =>
+  sentDeletion(id, deleteCall({ idempotencyKey }));
 
 /** Returns deletions, and what their callers have received. */
 export function listenersOf(...ids: readonly bigint[]): {
@@ -106,6 +105,5 @@ export function listenersOf(...ids: readonly bigint[]): {
 }
 
 /** Returns the ids of a database's plants. */
-export async function plantsOf(url: string): Promise<unknown[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
-}
+export const plantsOf = async (url: string): Promise<unknown[]> =>
+  (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);

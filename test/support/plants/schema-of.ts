@@ -2,6 +2,5 @@ import { storeSchema, type StoreSchema } from "../../../src/stores/postgres/sche
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 
 /** Returns the first schema that `search_path` in a session's URL names. */
-export function schemaOf(session: Session): StoreSchema {
-  return storeSchema(session.requestedSettings.get("search_path")?.split(",")[0] ?? "public");
-}
+export const schemaOf = (session: Session): StoreSchema =>
+  storeSchema(session.requestedSettings.get("search_path")?.split(",")[0] ?? "public");

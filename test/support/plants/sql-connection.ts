@@ -59,9 +59,7 @@ function mayBeKept(config: ClientConfig): boolean {
   return schemaOf(config) !== undefined && kept.has(server) && kept.get(server) === undefined;
 }
 
-function serverOf({ host = "" }: ClientConfig): string {
-  return host;
-}
+const serverOf = ({ host = "" }: ClientConfig): string => host;
 
 /** Returns the schema on a connection that can be pooled, which belongs to the owner and has no other settings. */
 function schemaOf({ user, database, options = "" }: ClientConfig): string | undefined {

@@ -39,14 +39,10 @@ export function runSqlite(file: string, sql: string): void {
 export const plantsIn = (file: string): bigint[] => readIds(file, "SELECT id FROM plants ORDER BY id");
 
 /** The plants of the deletion records in a file, in the order of the deletions. */
-export function recordedIn(file: string): bigint[] {
-  return readIds(file, "SELECT plant_id AS id FROM deletions ORDER BY seq");
-}
+export const recordedIn = (file: string): bigint[] =>
+  readIds(file, "SELECT plant_id AS id FROM deletions ORDER BY seq");
 
-function readIds(file: string, sql: string): bigint[] {
-  return readSqlite(file, sql).map(({ id }) => BigInt(String(id)));
-}
-
+const readIds = (file: string, sql: string): bigint[] => readSqlite(file, sql).map(({ id }) => BigInt(String(id)));
 const dayMs = 24 * 3_600_000;
 
 /** Makes all deletion records of a file older, with their idempotency keys. */

@@ -26,9 +26,13 @@ export interface Generator {
 const recipes = join(projectFolder, "protoport/test/suites/generators");
 
 /** The command that compiles a recipe in TypeScript. */
-export function typeScriptStep(name: string): Step {
-  return ["tsc", "--project", name, "--typeRoots", join(projectFolder, "node_modules/@types")];
-}
+export const typeScriptStep = (name: string): Step => [
+  "tsc",
+  "--project",
+  name,
+  "--typeRoots",
+  join(projectFolder, "node_modules/@types"),
+];
 
 /** Runs openapi-python-client. */
 // oxfmt-ignore

@@ -25,9 +25,8 @@ export const last: number = frameFlag.endStream;
 export const streamIds = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i + 1);
 
 /** Creates frames from their indices. */
-export function times(count: number, frameOf: (i: number) => Frame): Frame[] {
-  return Array.from({ length: count }, (_, i) => frameOf(i));
-}
+export const times = (count: number, frameOf: (i: number) => Frame): Frame[] =>
+  Array.from({ length: count }, (_, i) => frameOf(i));
 
 /** Opens connections one after the other, and sends something on each. */
 export async function openEach(
@@ -129,9 +128,8 @@ export function post(path: string, contentType: string, body: Buffer, ...more: r
 }
 
 /** Returns the header of a greenhouse call over HTTP/2, before its body. */
-export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
-  return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
-}
+export const greenhouseCall = (streamId: number, rpc: string, ...more: readonly Field[]): Frame =>
+  headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
 
 /** Returns a body in DATA frames with `sizeBytes` each. `flags` apply to the last frame. */
 export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {

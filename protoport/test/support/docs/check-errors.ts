@@ -59,9 +59,8 @@ export function matches(pattern: string, message: string): boolean {
 }
 
 /** Returns a code as gRPC spells it, such as NOT_FOUND. */
-export function codeName(code: Code): string | undefined {
-  return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
-}
+export const codeName = (code: Code): string | undefined =>
+  Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
 
 /** A page about errors, and what it documents. */
 export interface ErrorPage {

@@ -3,9 +3,8 @@ import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
-function read(page: string): string {
-  return readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
-}
+const read = (page: string): string =>
+  readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
 
 /** Returns a page's anchors, derived from its headings as on GitHub. */
 function anchorsOf(page: string): Set<string> {

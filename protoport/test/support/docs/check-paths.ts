@@ -13,9 +13,14 @@ const otherPath =
   /^(?:gen\/(?:greet|books)_pb\.ts|proto\/(?:greet|books)\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
 
 /** Folders in which a path may begin: the page's, and those with sources. */
-function startsOf(page: string): string[] {
-  return ["", `${dirname(page)}/`, "src/", "protoport/*/src/", "protoport/", "examples/"];
-}
+const startsOf = (page: string): string[] => [
+  "",
+  `${dirname(page)}/`,
+  "src/",
+  "protoport/*/src/",
+  "protoport/",
+  "examples/",
+];
 
 /** Declares the tests that paths in code font exist. */
 export function checkPaths(pages: readonly string[]): void {

@@ -22,14 +22,12 @@ export function referencesIn(page: string, cell: string): readonly Reference[] {
 }
 
 /** Returns the files among these references that do not exist. */
-export function missingFiles(references: readonly Reference[]): readonly string[] {
-  return references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
-}
+export const missingFiles = (references: readonly Reference[]): readonly string[] =>
+  references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
 
 /** Returns the titles in these references that their test files do not have. */
-export function missingTests(references: readonly Reference[]): readonly string[] {
-  return references.flatMap(({ file, titles }) => titles.filter((title) => !hasTest(file, title)));
-}
+export const missingTests = (references: readonly Reference[]): readonly string[] =>
+  references.flatMap(({ file, titles }) => titles.filter((title) => !hasTest(file, title)));
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 
@@ -77,6 +75,5 @@ function patternsOf(source: string): readonly RegExp[] {
   return known;
 }
 
-function hasTest(file: string, title: string): boolean {
-  return sourcesOf(file).some((source) => patternsOf(source).some((pattern) => pattern.test(title)));
-}
+const hasTest = (file: string, title: string): boolean =>
+  sourcesOf(file).some((source) => patternsOf(source).some((pattern) => pattern.test(title)));

@@ -38,11 +38,9 @@ export function openVerifierAt(
 }
 
 /** Verifies a token and returns the outcome. */
-export async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
-  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
-}
+export const outcomeOf = async (verifier: TokenVerifier, token: string): Promise<TokenOutcome> =>
+  await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 
 /** Starts a provider with one key. */
-export async function startProvider(keyId = "first"): Promise<IdentityProvider> {
-  return await startIdentityProvider(await createSigningKey("ES256", keyId));
-}
+export const startProvider = async (keyId = "first"): Promise<IdentityProvider> =>
+  await startIdentityProvider(await createSigningKey("ES256", keyId));

@@ -57,9 +57,8 @@ interface ProviderPaths {
 }
 
 /** Starts a provider that publishes keys at `/keys`, with discovery at both well-known paths. */
-export async function startIdentityProvider(...keys: readonly SigningKey[]): Promise<IdentityProvider> {
-  return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
-}
+export const startIdentityProvider = async (...keys: readonly SigningKey[]): Promise<IdentityProvider> =>
+  await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
 
 /** Starts a provider with custom paths, such as the paths in a product. */
 export async function startIdentityProviderAt(

@@ -67,9 +67,8 @@ function rollOne(dice: Dice): Typed {
 }
 
 // Returns messages from random types that have every kind of field.
-function readRandom(dice: Dice): readonly (Typed | undefined)[] {
-  return rollTypes(dice).flatMap((desc) => Array.from({ length: 10 }, () => readOne(dice, desc)));
-}
+const readRandom = (dice: Dice): readonly (Typed | undefined)[] =>
+  rollTypes(dice).flatMap((desc) => Array.from({ length: 10 }, () => readOne(dice, desc)));
 
 function readOne(dice: Dice, desc: DescMessage): Typed | undefined {
   try {

@@ -82,6 +82,5 @@ function outcomeOf(
   }
 }
 
-function show({ message, error }: Outcome): string {
-  return error ?? JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
-}
+const show = ({ message, error }: Outcome): string =>
+  error ?? JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));

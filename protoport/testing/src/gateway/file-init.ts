@@ -45,6 +45,5 @@ export function messageIn(file: FileInit, typeName: string): DescMessage {
   return message;
 }
 
-function registryOf(file: FileInit | FileDescriptorProto, imported: DescFile | undefined): FileRegistry {
-  return createFileRegistry(create(FileDescriptorProtoSchema, file), () => imported);
-}
+const registryOf = (file: FileInit | FileDescriptorProto, imported: DescFile | undefined): FileRegistry =>
+  createFileRegistry(create(FileDescriptorProtoSchema, file), () => imported);

@@ -116,9 +116,8 @@ export const callings: readonly Calling[] = [
 ];
 
 /** Creates a greenhouse client. */
-export function greenhouseClient(calling: Calling, address: Address): Client<typeof GreenhouseService> {
-  return createClient(GreenhouseService, calling.transport(address));
-}
+export const greenhouseClient = (calling: Calling, address: Address): Client<typeof GreenhouseService> =>
+  createClient(GreenhouseService, calling.transport(address));
 
 /** Returns a function that starts a greenhouse with the server of a calling, and with a client. */
 export function starterFor(calling: Calling) {

@@ -115,9 +115,8 @@ function copyRecipe(recipe: string): string {
   return folder;
 }
 
-function hasContent(file: string, content: Uint8Array): boolean {
-  return existsSync(file) && readFileSync(file).equals(content);
-}
+const hasContent = (file: string, content: Uint8Array): boolean =>
+  existsSync(file) && readFileSync(file).equals(content);
 
 // Builds all programs of the suite `interop` before its test files run concurrently.
 if (import.meta.main)

@@ -98,10 +98,8 @@ function mayHold(desc: DescMessage, test: (desc: DescMessage) => boolean, seen: 
   return desc.fields.some(({ message }) => message !== undefined && mayHold(message, test, seen));
 }
 
-function jsonNameOf(field: DescField, options: WriteJsonOptions): string {
-  return options.useProtoFieldName === true ? field.name : field.jsonName;
-}
+const jsonNameOf = (field: DescField, options: WriteJsonOptions): string =>
+  options.useProtoFieldName === true ? field.name : field.jsonName;
 
-function isObject(json: JsonValue | undefined): json is JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
-}
+const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json);

@@ -7,9 +7,8 @@ import type { WireFormat } from "./wire-format.ts";
 export type Outcome = { readonly code: number; readonly message: string };
 
 /** Returns the outcome in a response, as its protocol encodes it. Throws if the response is not valid. */
-export function readOutcome(format: WireFormat, response: HttpResponse): Outcome {
-  return readers[format.protocol](response, format);
-}
+export const readOutcome = (format: WireFormat, response: HttpResponse): Outcome =>
+  readers[format.protocol](response, format);
 
 const readers: Readonly<Record<Protocol, (response: HttpResponse, format: WireFormat) => Outcome>> = {
   connect: readConnect,
@@ -97,6 +96,5 @@ function isConnectError(value: unknown): value is { code: string; message?: stri
   return !("message" in value) || typeof value.message === "string";
 }
 
-function describe(response: HttpResponse): string {
-  return `${String(response.httpStatus)} ${JSON.stringify(response.header)} ${response.body.toString("latin1")}`;
-}
+const describe = (response: HttpResponse): string =>
+  `${String(response.httpStatus)} ${JSON.stringify(response.header)} ${response.body.toString("latin1")}`;

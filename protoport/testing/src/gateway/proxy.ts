@@ -18,9 +18,8 @@ export interface TestProxy {
 }
 
 /** Returns a request that has only the caller's address, for header field rules. */
-export function requestFrom(address: string): AdmitRequest {
-  return Object.assign(Object.create(null), { peer: { address }, origin: "http://proxy.example" });
-}
+export const requestFrom = (address: string): AdmitRequest =>
+  Object.assign(Object.create(null), { peer: { address }, origin: "http://proxy.example" });
 
 /** Starts a proxy in front of one upstream. */
 export async function startProxy(

@@ -52,7 +52,6 @@ const all = [...randomTypes];
 /** All message types in {@link randomTypes}. */
 export const randomMessageTypes: readonly DescMessage[] = all.filter((desc) => desc.kind === "message");
 const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === "extension");
-
 const maxDepth = 4;
 
 /** Returns a random message of a type. Most messages are valid, and some have values that no decoder returns. */
@@ -161,9 +160,8 @@ function rollText(dice: Dice): string {
   return dice.roll(8) === 0 ? text.padEnd(40, "x") : text;
 }
 
-function rollObject(dice: Dice, depth: number): Record<string, unknown> {
-  return Object.fromEntries(Array.from({ length: dice.roll(4) }, () => [rollText(dice), rollPlain(dice, depth + 1)]));
-}
+const rollObject = (dice: Dice, depth: number): Record<string, unknown> =>
+  Object.fromEntries(Array.from({ length: dice.roll(4) }, () => [rollText(dice), rollPlain(dice, depth + 1)]));
 
 function rollPlain(dice: Dice, depth: number): unknown {
   const kind = dice.roll(depth > 2 ? 5 : 7);
@@ -194,9 +192,8 @@ function rollDuration(dice: Dice): object {
   return { seconds: BigInt(seconds), nanos: rollNanos(dice) };
 }
 
-function rollNanos(dice: Dice): number {
-  return dice.oneOf([0, 0, 0, 1, 120_000_000, 123_456_000, 999_999_999, -1, dice.roll(1_000_000_000)]);
-}
+const rollNanos = (dice: Dice): number =>
+  dice.oneOf([0, 0, 0, 1, 120_000_000, 123_456_000, 999_999_999, -1, dice.roll(1_000_000_000)]);
 
 function rollPaths(dice: Dice): string[] {
   // The first five paths can be written as a field mask in JSON.

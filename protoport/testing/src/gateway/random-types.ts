@@ -41,7 +41,6 @@ const scalars = [
 ];
 const mapKeys = scalars.filter((type) => ![Type.DOUBLE, Type.FLOAT, Type.BYTES].includes(type));
 const longs = [Type.INT64, Type.UINT64, Type.FIXED64, Type.SFIXED64, Type.SINT64];
-
 const messagesPerFile = 3;
 const maxFields = 12;
 

@@ -44,6 +44,5 @@ export async function startReflectingServer(files: ReflectingServer["files"]): P
   return server;
 }
 
-function servicesOf({ package: name, service }: FileDescriptorProto): string[] {
-  return service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));
-}
+const servicesOf = ({ package: name, service }: FileDescriptorProto): string[] =>
+  service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));

@@ -13,6 +13,5 @@ export const restWays: readonly RestWay[] = [
 ];
 
 /** Returns the test cases only for the first transport, for features that do not depend on the transport. */
-export function onFirstWay<Row>(way: Pick<RestWay, "name">, rows: readonly Row[]): readonly Row[] {
-  return way.name === restWays[0]?.name ? rows : [];
-}
+export const onFirstWay = <Row>(way: Pick<RestWay, "name">, rows: readonly Row[]): readonly Row[] =>
+  way.name === restWays[0]?.name ? rows : [];

@@ -121,6 +121,5 @@ export function greenhouseWithOptions(options: Readonly<Record<string, UnknownFi
 }
 
 /** Returns whether a service has the greenhouse's RPCs. */
-export function isGreenhouse(service: DescService): service is typeof GreenhouseService {
-  return service.typeName === GreenhouseService.typeName;
-}
+export const isGreenhouse = (service: DescService): service is typeof GreenhouseService =>
+  service.typeName === GreenhouseService.typeName;

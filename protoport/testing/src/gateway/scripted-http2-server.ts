@@ -106,9 +106,8 @@ export async function startScriptedServer(
 }
 
 /** Returns whether a frame has SETTINGS, and does not only acknowledge them. */
-export function isSettings({ type, flags }: Frame): boolean {
-  return type === frameType.settings && (flags & frameFlag.ack) === 0;
-}
+export const isSettings = ({ type, flags }: Frame): boolean =>
+  type === frameType.settings && (flags & frameFlag.ack) === 0;
 
 /** A gRPC response's header. */
 export const grpcHead: readonly Field[] = [

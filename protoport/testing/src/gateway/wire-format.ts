@@ -74,9 +74,8 @@ export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOf
 export const wiresWithTools: readonly Wire[] = [...wires, ...wiresOfFormat(mcpFormat)];
 
 /** Returns the wires for one or several formats. */
-export function wiresOf(...names: readonly WireFormatName[]): readonly Wire[] {
-  return names.flatMap((name) => wiresOfFormat(wireFormats[name]));
-}
+export const wiresOf = (...names: readonly WireFormatName[]): readonly Wire[] =>
+  names.flatMap((name) => wiresOfFormat(wireFormats[name]));
 
 function wiresOfFormat(format: WireFormat): readonly Wire[] {
   return format.httpVersions.map((httpVersion) => ({
@@ -122,9 +121,8 @@ export function rpcRequest(
 }
 
 /** Sends a request on a separate connection. */
-export async function exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
-  return version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
-}
+export const exchange = async (address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> =>
+  version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
 
 function inEnvelope(format: WireFormat, message: Uint8Array): Uint8Array {
   if (format.protocol === "connect") return message;

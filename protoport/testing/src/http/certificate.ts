@@ -91,15 +91,13 @@ function issue({
   return pem(sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature)));
 }
 
-function generateKeys(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
-  return generateKeyPairSync("ec", { namedCurve: "P-256" });
-}
+const generateKeys = (): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } =>
+  generateKeyPairSync("ec", { namedCurve: "P-256" });
 
 const toPem = (privateKey: KeyObject): string => privateKey.export({ type: "pkcs8", format: "pem" });
 
-function distinguishedName(name: string): Buffer {
-  return sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
-}
+const distinguishedName = (name: string): Buffer =>
+  sequence(der(tag.set, sequence(der(tag.oid, commonName), der(tag.utf8String, Buffer.from(name)))));
 
 function der(tagByte: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents);
@@ -113,12 +111,10 @@ function lengthOf({ byteLength }: Buffer): readonly number[] {
 }
 
 const sequence = (...contents: readonly Buffer[]): Buffer => der(tag.sequence, ...contents);
-
 const extension = (oid: Buffer, value: Buffer): Buffer => sequence(der(tag.oid, oid), der(tag.octetString, value));
 
-function time(at: Date): Buffer {
-  return der(tag.generalizedTime, Buffer.from(`${at.toISOString().replaceAll(/[-:T]|\..*/g, "")}Z`));
-}
+const time = (at: Date): Buffer =>
+  der(tag.generalizedTime, Buffer.from(`${at.toISOString().replaceAll(/[-:T]|\..*/g, "")}Z`));
 
 function pem(certificate: Buffer): string {
   const lines = certificate.toString("base64").match(/.{1,64}/g) ?? [];

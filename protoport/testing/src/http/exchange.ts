@@ -35,9 +35,8 @@ export function openSocket({ address, port }: Address): Socket {
 }
 
 /** Returns the authority for requests to a server under test. */
-export function authorityOf({ address, port }: Address): string {
-  return isPath(address) ? "localhost" : `${address}:${String(port)}`;
-}
+export const authorityOf = ({ address, port }: Address): string =>
+  isPath(address) ? "localhost" : `${address}:${String(port)}`;
 
 const isPath = (address: string): boolean => address.startsWith("/");
 

@@ -4,9 +4,8 @@ import type { Field, HttpResponse, HttpRequest } from "./exchange.ts";
 const origin = "http://fetch.example";
 
 /** Sends a request to a Fetch handler, and reads the complete response. */
-export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpResponse> {
-  return await readResponse(await openFetch(fetch, request));
-}
+export const exchangeFetch = async (fetch: FetchHandler, request: HttpRequest): Promise<HttpResponse> =>
+  await readResponse(await openFetch(fetch, request));
 
 async function readResponse(response: Response): Promise<HttpResponse> {
   const body = Buffer.from(await response.arrayBuffer());

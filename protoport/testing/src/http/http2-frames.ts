@@ -99,22 +99,23 @@ export function readFrames(socket: Readable): FrameStream {
 }
 
 /** Creates a frame. By default, the payload is empty. */
-export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
-  return { type, flags, streamId, payload: Buffer.from(payload) };
-}
+export const frame = (type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame => ({
+  type,
+  flags,
+  streamId,
+  payload: Buffer.from(payload),
+});
 
 /** A PING frame, which the server acknowledges after it has handled the frames before it. */
 export const pingFrame: Frame = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 /** Creates a HEADERS frame with the complete header list. @param flags - in addition to END_HEADERS */
-export function headersFrame(streamId: number, header: readonly Field[], flags: number = 0): Frame {
-  return frame(frameType.headers, flags | frameFlag.endHeaders, streamId, headerBlock(header));
-}
+export const headersFrame = (streamId: number, header: readonly Field[], flags: number = 0): Frame =>
+  frame(frameType.headers, flags | frameFlag.endHeaders, streamId, headerBlock(header));
 
 /** Creates a DATA frame. @param flags - usually 0 or END_STREAM */
-export function dataFrame(streamId: number, bytes: Uint8Array, flags: number = 0): Frame {
-  return frame(frameType.data, flags, streamId, bytes);
-}
+export const dataFrame = (streamId: number, bytes: Uint8Array, flags: number = 0): Frame =>
+  frame(frameType.data, flags, streamId, bytes);
 
 /** Creates a RST_STREAM frame with an error code (RFC 9113 §7). */
 export function resetFrame(streamId: number, errorCode: number): Frame {
@@ -124,9 +125,8 @@ export function resetFrame(streamId: number, errorCode: number): Frame {
 }
 
 /** Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for any bytes. */
-export function headerBlock(header: readonly Field[]): Buffer {
-  return Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
-}
+export const headerBlock = (header: readonly Field[]): Buffer =>
+  Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 
 function hpackString(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");

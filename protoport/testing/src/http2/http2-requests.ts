@@ -31,23 +31,19 @@ export const postHeader = (...more: readonly Field[]): Field[] => [[":method", "
 export const whole = (streamId: number): Frame => headersFrame(streamId, getHeader, frameFlag.endStream);
 
 /** Returns the header frame of a request whose body is pending. */
-export function begun(streamId: number, ...more: readonly Field[]): Frame {
-  return headersFrame(streamId, postHeader(...more));
-}
+export const begun = (streamId: number, ...more: readonly Field[]): Frame =>
+  headersFrame(streamId, postHeader(...more));
 
 /** Encodes 32-bit numbers. */
-export function uint32(...values: readonly number[]): Buffer {
-  return Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
-}
+export const uint32 = (...values: readonly number[]): Buffer =>
+  Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
 
 /** Creates a SETTINGS frame with one setting. */
-export function settingFrame(id: number, value: number): Frame {
-  return frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
-}
+export const settingFrame = (id: number, value: number): Frame =>
+  frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
 
-export function windowUpdateFrame(streamId: number, increment: number): Frame {
-  return frame(frameType.windowUpdate, 0, streamId, uint32(increment));
-}
+export const windowUpdateFrame = (streamId: number, increment: number): Frame =>
+  frame(frameType.windowUpdate, 0, streamId, uint32(increment));
 
 /** The stream ended with a 200 response. */
 export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };

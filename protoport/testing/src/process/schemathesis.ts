@@ -7,9 +7,8 @@ import { openPython } from "./python.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
 /** Installs schemathesis, and returns its programs' folder. */
-export function openSchemathesis(): Promise<string> {
-  return openPython(join(projectFolder, "protoport/test/suites/openapi/requirements.txt"));
-}
+export const openSchemathesis = (): Promise<string> =>
+  openPython(join(projectFolder, "protoport/test/suites/openapi/requirements.txt"));
 
 /** The result of {@link fuzz}. */
 interface FuzzResult {

@@ -13,9 +13,8 @@ export function toolsFolder(name: string): string {
 }
 
 /** Returns whether a program is on PATH. */
-export function hasProgram(name: string): boolean {
-  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => isExecutable(join(folder, name)));
-}
+export const hasProgram = (name: string): boolean =>
+  (process.env["PATH"] ?? "").split(delimiter).some((folder) => isExecutable(join(folder, name)));
 
 function isExecutable(path: string): boolean {
   try {

@@ -75,9 +75,8 @@ function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }
   return fields;
 }
 
-function all(bytes: Uint8Array, no: number): Uint8Array[] {
-  return fieldsOf(bytes).flatMap((field) => (field.no === no && typeof field.value !== "bigint" ? [field.value] : []));
-}
+const all = (bytes: Uint8Array, no: number): Uint8Array[] =>
+  fieldsOf(bytes).flatMap((field) => (field.no === no && typeof field.value !== "bigint" ? [field.value] : []));
 
 function numberAt(bytes: Uint8Array, no: number): bigint {
   const found = fieldsOf(bytes).find((field) => field.no === no)?.value;
@@ -85,7 +84,6 @@ function numberAt(bytes: Uint8Array, no: number): bigint {
 }
 
 const hexAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, no)[0] ?? []).toString("hex");
-
 const textAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, no)[0] ?? []).toString();
 
 /** KeyValue has the fields key 1 and value 2. AnyValue has the fields string 1, bool 2 and int 3. */

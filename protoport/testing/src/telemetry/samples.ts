@@ -23,6 +23,5 @@ function readLabels(text: string): Record<string, string> {
 }
 
 /** Returns the metric families in a text, by name without the sample suffixes. */
-export function familyNames(text: string): string[] {
-  return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
-}
+export const familyNames = (text: string): string[] =>
+  [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);

@@ -84,6 +84,5 @@ const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
 );
 
-function requestedError(code: number): ConnectError {
-  return new ConnectError("as asked", codeByNumber.get(code) ?? Code.Unknown);
-}
+const requestedError = (code: number): ConnectError =>
+  new ConnectError("as asked", codeByNumber.get(code) ?? Code.Unknown);

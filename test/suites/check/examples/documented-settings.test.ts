@@ -15,7 +15,6 @@ import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 const secret = "what the provider knows us by";
 const recipes = blocksRunBy("test/suites/check/examples/documented-settings.test.ts");
-
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
 /**

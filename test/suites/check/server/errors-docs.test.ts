@@ -19,12 +19,7 @@ const sources: ReadonlyMap<string, string> = new Map(
     .map((file) => [file, plantStoreTree.textOf(file)]),
 );
 
-checkErrors({
-  page,
-  sources,
-  tests: testsIn("test"),
-  unions: [unionIn(sources, "plantstore/service/error-code.ts")],
-});
+checkErrors({ page, sources, tests: testsIn("test"), unions: [unionIn(sources, "plantstore/service/error-code.ts")] });
 
 const errors = Object.values(situations)
   .flat()

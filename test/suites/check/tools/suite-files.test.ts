@@ -20,9 +20,7 @@ const testFiles = globSync("{test,protoport/test,protoport/*/test}/**/*.test.ts"
 });
 
 /** Returns the suite that a test file's path shows. */
-function suiteOf(file: string): string {
-  return /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
-}
+const suiteOf = (file: string): string => /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
 
 test("every test file belongs to the suite that its path names", () => {
   const want = testFiles.map((file) => `${suiteOf(file)} ${file}`);

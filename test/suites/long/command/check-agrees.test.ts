@@ -57,16 +57,13 @@ const key = fileWith("key.pem", first.key);
 const otherKey = fileWith("other-key.pem", second.key);
 const tls = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key };
 const proxies = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8, ::1, unix:" };
-
 const { jwk } = await createSigningKey("ES256", "key");
 const keySet = fileWith("jwks.json", JSON.stringify({ keys: [jwk] }));
 const noKeys = fileWith("no-keys.json", '{"keys":[]}');
 const jwt = { PLANTSTORE_JWT_ISSUERS: "https://issuer.example", PLANTSTORE_JWT_AUDIENCES: "plants" };
-
 const hashes = fileWith("hashes", `sha256:${"a".repeat(64)} ci plants:delete -\n`);
 const badHash = fileWith("bad-hash", "sha256:abc ci - -\n");
 const badScope = fileWith("bad-scope", `sha256:${"a".repeat(64)} ci plants:delte -\n`);
-
 const secret = fileWith("secret", "s3cret\n");
 const introspection = {
   PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: secret,

@@ -53,9 +53,7 @@ async function run(words: readonly string[], folder: TempFolder): Promise<Ended>
   return { exitCode, out: linesOf(server.stdout()), err: linesOf(server.stderr()) };
 }
 
-function linesOf(text: string): string[] {
-  return text.split("\n").slice(0, -1);
-}
+const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
 
 function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes: string | undefined])[] {
   return readdirSync(folder.path).map((name) => [

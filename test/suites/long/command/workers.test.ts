@@ -12,7 +12,6 @@ import { runCommand, startCommandLine } from "../../../support/process/index.ts"
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 const token = "token-of-the-workers-test";
-
 let postgres: PostgresServer;
 beforeAll(async () => {
   postgres = await startPostgres();
@@ -52,9 +51,8 @@ async function findListening(server: CommandLine, times: number): Promise<void> 
   for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
 }
 
-function repeatedMessage(message: string, times: number): RegExp {
-  return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
-}
+const repeatedMessage = (message: string, times: number): RegExp =>
+  new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
 
 /** Returns the URL for all workers' metrics, and a function that scrapes them. */
 async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {

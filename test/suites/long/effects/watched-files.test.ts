@@ -27,7 +27,6 @@ interface Watched {
 }
 
 const four = [0, 1, 2, 3];
-
 let plant = 1;
 
 /** Returns the index of the token with which a plant can be deleted. */

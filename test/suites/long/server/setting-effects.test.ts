@@ -167,9 +167,8 @@ async function abortsCalls(server: ConfiguredServer): Promise<boolean> {
   return isAborted;
 }
 
-async function servesMetrics({ admin }: ConfiguredServer): Promise<unknown> {
-  return admin && (await fetch(`http://127.0.0.1:${admin.port}/metrics`)).status;
-}
+const servesMetrics = async ({ admin }: ConfiguredServer): Promise<unknown> =>
+  admin && (await fetch(`http://127.0.0.1:${admin.port}/metrics`)).status;
 
 /** Starts the command, because several workers cannot share a store in memory, so they do not start. */
 async function listensWith(workers: string): Promise<boolean> {

@@ -27,12 +27,7 @@ function openHealth({ watchIntervalMs = never } = {}) {
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs });
   opened.push(health);
-  return {
-    health,
-    checks,
-    committedFlags,
-    nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)),
-  };
+  return { health, checks, committedFlags, nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)) };
 }
 
 describe.concurrent("a store's health", () => {

@@ -115,9 +115,7 @@ function statementAt(type: string, message: Buffer): number {
   return type === "B" && message[second] !== 0 ? second : -1;
 }
 
-function textAt(message: Buffer, at: number): string {
-  return message.toString("utf8", at, message.indexOf(0, at));
-}
+const textAt = (message: Buffer, at: number): string => message.toString("utf8", at, message.indexOf(0, at));
 
 /** Calls `onMessage` with each complete message. A client's first message has no type. */
 function onMessages(socket: Socket, hasType: () => boolean, onMessage: (message: Buffer) => void): void {

@@ -23,9 +23,8 @@ function recordSql(plantId: number, key: string, subject = "tester"): string {
     VALUES (${plantId}, '${subject}', '', gen_random_uuid(), '${key}')`;
 }
 
-async function column(url: string, sql: string): Promise<unknown[]> {
-  return (await runSql(url, sql)).map((row) => Object.values(row)[0]);
-}
+const column = async (url: string, sql: string): Promise<unknown[]> =>
+  (await runSql(url, sql)).map((row) => Object.values(row)[0]);
 
 const plantsSql = "SELECT id FROM plants ORDER BY id";
 const keysSql = "SELECT plant_id || ' ' || coalesce(idempotency_key, '-') FROM deletions ORDER BY 1";

@@ -23,9 +23,10 @@ import { cancelWaitsForStandby, deleteCall, describePlantDatabase, describePlant
 
 const server = await startPostgresOfFile();
 
-function pendingOf(id: bigint, idempotencyKey?: string, doubts: readonly string[] = []): SentDeletion {
-  return { ...sentDeletion(id, deleteCall({ idempotencyKey })), doubts: [...doubts] };
-}
+const pendingOf = (id: bigint, idempotencyKey?: string, doubts: readonly string[] = []): SentDeletion => ({
+  ...sentDeletion(id, deleteCall({ idempotencyKey })),
+  doubts: [...doubts],
+});
 
 const token = randomUUID();
 
@@ -96,10 +97,7 @@ const upkeep: readonly {
     work: (session, schema) =>
       migrate({ session, schema, steps: [{ table: "plants", sql: "CREATE TABLE step (id int)" }] }),
   },
-  {
-    name: "the drop of records",
-    work: (session, schema) => dropOldRecords(session, schema, 1, { max: 10 }),
-  },
+  { name: "the drop of records", work: (session, schema) => dropOldRecords(session, schema, 1, { max: 10 }) },
 ];
 
 async function createNeglected(before = ""): Promise<string> {

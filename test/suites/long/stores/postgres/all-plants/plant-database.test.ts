@@ -10,7 +10,6 @@ import { cancelWaitsForStandby, openClient, runSql, startPostgresOfFile, startPo
   withStrictIsolation } from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
-
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
 
 describe("importing into PostgreSQL", () => {

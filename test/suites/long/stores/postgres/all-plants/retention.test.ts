@@ -18,7 +18,6 @@ import { deleteCall, openClient, runSql, schemaOf, startCuttingProxy, startHangi
 } from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
-
 const onSingleServer = (session: Session): Promise<StoreTables> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention job in PostgreSQL", () => {
@@ -382,6 +381,5 @@ async function shortenLocked(url: string, through: string) {
   return { stopRetention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
 }
 
-async function countRecords(url: string): Promise<number> {
-  return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
-}
+const countRecords = async (url: string): Promise<number> =>
+  Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);

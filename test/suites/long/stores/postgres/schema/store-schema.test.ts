@@ -44,9 +44,8 @@ const decoySql = `
   END $do$`;
 
 /** Returns the URL with another `search_path`, separated by commas. */
-function withSearchPath(url: string, searchPath: string): string {
-  return url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
-}
+const withSearchPath = (url: string, searchPath: string): string =>
+  url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
 
 const nameOf = (url: string): string => readServerUrl(url).settings.get("search_path") ?? "";
 

@@ -7,7 +7,6 @@ import { deleteCall, refusalOf, runSql, startPostgresOfFile, startPostgresProxy
 } from "../../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile(["-c", "autovacuum=off"]);
-
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
 
 /** A trigger that runs SQL on the connection that deletes plant 1, before the deletion. */
