@@ -3,12 +3,8 @@ import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, ReadingSchema, RecordReadingsResponseSchema, watered } from "@protoport/testing/proxy";
-import {
-  createGrpcTransport,
-  createUpstream,
-  type GrpcTransportOptions,
-  type RetryPolicy,
-} from "../../src/client/index.ts";
+import type { GrpcTransportOptions, RetryPolicy } from "../../src/client/index.ts";
+import { createGrpcTransport, createUpstream } from "../../src/client/index.ts";
 import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
 import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { createTestGateway, statelessRequest } from "@protoport/testing";
-import { ProxyCommand, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTestGateway, statelessRequest, createTempFolder } from "@protoport/testing";
+import { descriptorSetOf, ProxyCommand, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 // A running proxy command reads its changed configuration file again.

@@ -1,5 +1,4 @@
-import { toJson } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { toJson, create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { parseServiceRules } from "../../src/definitions/service-config.ts";

@@ -2,12 +2,8 @@ import { expect, test } from "vitest";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { controlFields } from "../../src/forward/control-fields.ts";
 import { identityFields } from "../../src/forward/identity-fields.ts";
-import {
-  compileForwardRules,
-  type ForwardRules,
-  noAddedFields,
-  requireEffect,
-} from "../../src/forward/forward-rules.ts";
+import type { ForwardRules } from "../../src/forward/forward-rules.ts";
+import { compileForwardRules, noAddedFields, requireEffect } from "../../src/forward/forward-rules.ts";
 
 const usual = ["X-A", "1", "X-B", "2", "Y-A", "3"];
 

@@ -9,11 +9,8 @@ import type {
   ServerReflectionResponseSchema,
 } from "../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
-import {
-  type ReadReflectionOptions,
-  readReflection,
-  type ReflectedServices,
-} from "../../src/forward/read-reflection.ts";
+import type { ReadReflectionOptions, ReflectedServices } from "../../src/forward/read-reflection.ts";
+import { readReflection } from "../../src/forward/read-reflection.ts";
 import {
   createReflectionService,
   ServerReflection,

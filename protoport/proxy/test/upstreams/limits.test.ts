@@ -9,15 +9,9 @@ import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 import { frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
-import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import {
-  type GreenhouseClient,
-  openGreenhouseClient,
-  outcomeOf,
-  respondWatered,
-  watered,
-} from "@protoport/testing/proxy";
+import type { GreenhouseClient } from "@protoport/testing/proxy";
+import { settingFrame, openGreenhouseClient, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each upstream limit.

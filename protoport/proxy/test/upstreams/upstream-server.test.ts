@@ -3,13 +3,8 @@ import { createServer } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createCertificate, frame, frameFlag, frameType, listenOnLoopback } from "@protoport/testing/http";
 import { openGreenhouseClient, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  grpcResponse,
-  isSettings,
-  type ScriptedConnection,
-  type ScriptedServer,
-  startScriptedServer,
-} from "../../../testing/src/gateway/scripted-http2-server.ts";
+import type { ScriptedConnection, ScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, isSettings, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,11 +1,8 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
-import {
-  type GreenhouseClient,
-  openGreenhouseClient,
-  watered,
-} from "../../../testing/src/gateway/greenhouse-client.ts";
+import type { GreenhouseClient } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouseClient, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcHead,

@@ -1,8 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../../../../testing/src/process/build-step.ts";
-import { type CommandLine, freePort, projectFolder, startProgram, toolsFolder } from "@protoport/testing/process";
 import { openPython } from "../../../../testing/src/process/python.ts";
+import { buildStep, type CommandLine, freePort, projectFolder, startProgram, toolsFolder } from "@protoport/testing";
 
 /** The gateways that are compared with the proxy, and the profile with which it replaces them. */
 export const peers = ["envoy", "grpc-gateway"] as const;

@@ -3,17 +3,12 @@ import type { ClientHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { exchangeHttp2, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
-import { buildLimitMs, within } from "@protoport/testing/process";
-import {
-  echoServers,
-  type GrpcServerProcess,
-  sinkFiles,
-  startGrpcProgram,
-} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
+import type { GrpcServerProcess } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { echoServers, sinkFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
+import { fieldValue, type HttpRequest, exchangeHttp2, buildLimitMs, within } from "@protoport/testing";
 
 // Servers from other implementations are silent, freeze, or are killed.
 

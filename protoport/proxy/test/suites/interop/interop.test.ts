@@ -1,13 +1,5 @@
-import {
-  createFileRegistry,
-  type DescMethod,
-  type DescMethodStreaming,
-  type DescMethodUnary,
-  fromJson,
-  type JsonObject,
-  type Message,
-  toJson,
-} from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodStreaming, DescMethodUnary, JsonObject, Message } from "@bufbuild/protobuf";
+import { createFileRegistry, fromJson, toJson } from "@bufbuild/protobuf";
 import { Code, type StreamResponse } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "../../../src/client/index.ts";

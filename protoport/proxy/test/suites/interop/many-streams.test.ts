@@ -7,12 +7,8 @@ import { beforeAll, expect, test } from "vitest";
 import { type Field, fieldValue, openHttp2, readHttp2Response } from "@protoport/testing/http";
 import { buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing/process";
 import { descriptorSetOf, envelope, startProxyProcess } from "@protoport/testing/proxy";
-import {
-  buildGo,
-  echoFiles,
-  type GrpcProgram,
-  startGrpcProgram,
-} from "../../../../testing/src/gateway/grpc-programs.ts";
+import type { GrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { buildGo, echoFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
 
 const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });

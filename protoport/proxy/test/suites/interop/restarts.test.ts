@@ -5,14 +5,8 @@ import { beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
 import { fieldValue, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
 import { buildLimitMs, waitLimitMs, within } from "@protoport/testing/process";
-import {
-  buildGo,
-  echoServers,
-  type GrpcProgram,
-  type GrpcServerProcess,
-  sinkFiles,
-  startGrpcProgram,
-} from "../../../../testing/src/gateway/grpc-programs.ts";
+import type { GrpcProgram, GrpcServerProcess } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { buildGo, echoServers, sinkFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 

@@ -5,19 +5,13 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
 import { startRelay } from "../../../../testing/src/http/relay.ts";
-import { buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing/process";
-import {
-  buildGo,
-  echoFiles,
-  type GrpcProgram,
-  type GrpcServerProcess,
-  startGrpcProgram,
-} from "../../../../testing/src/gateway/grpc-programs.ts";
+import type { GrpcProgram, GrpcServerProcess } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { buildGo, echoFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { descriptorSetOf, envelope, startProxy, startProxyProcess } from "@protoport/testing/proxy";
 import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
+import { type Field, fieldValue, buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing";
+import { type HttpRequest, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
 
 // A server whose machine is lost without closing its connections, and callers and servers that do not read.
 

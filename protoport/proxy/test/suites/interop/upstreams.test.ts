@@ -8,13 +8,8 @@ import {
 } from "../../../../gateway/test/wire/corpus/corpus.ts";
 import { type Http1Connection, type Http2Connection, openHttp1, openHttp2 } from "@protoport/testing/http";
 import { buildLimitMs, waitLimitMs } from "@protoport/testing/process";
-import {
-  echoFiles,
-  echoServers,
-  type GrpcServerProcess,
-  sinkFiles,
-  startGrpcProgram,
-} from "../../../../testing/src/gateway/grpc-programs.ts";
+import type { GrpcServerProcess } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { echoFiles, echoServers, sinkFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../testing/src/transcoding/failures.ts";

@@ -1,9 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import {
-  type FieldRulesSchema,
-  file_buf_validate_validate,
-} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";

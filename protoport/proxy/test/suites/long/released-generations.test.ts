@@ -3,13 +3,8 @@ import { expect, test } from "vitest";
 import { descriptorSetOf, GreenhouseService, OrderService, startGreenhouse } from "@protoport/testing/proxy";
 import { createBearerAuth } from "../../../../auth/src/index.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
-import {
-  createProxy,
-  createUpstream,
-  type MethodSettings,
-  type ProxyGateway,
-  type ProxyOptions,
-} from "../../../src/create-proxy.ts";
+import type { MethodSettings, ProxyGateway, ProxyOptions } from "../../../src/create-proxy.ts";
+import { createProxy, createUpstream } from "../../../src/create-proxy.ts";
 
 /** Resolves once none of the objects is in memory. A new WeakRef keeps its target until the turn ends. */
 async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {

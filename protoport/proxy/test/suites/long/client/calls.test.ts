@@ -6,23 +6,15 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Server as GrpcServer, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
-import {
-  type CallOptions,
-  Code,
-  ConnectError,
-  createClient,
-  createContextKey,
-  createContextValues,
-  type Interceptor,
-} from "@connectrpc/connect";
+import type { CallOptions, Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createContextKey, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
-import { createTestGateway, descriptorSetOf, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
+import { GreenhouseService, descriptorSetOf, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate, frameType, startGreenhouse } from "@protoport/testing";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { createTestGateway, createCertificate, frameType, startGreenhouse, within } from "@protoport/testing";
 import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
 
 // Calls with every method kind to servers that follow the protocols, @protoport/gateway and grpc-js.

@@ -1,20 +1,10 @@
 import { Code } from "@connectrpc/connect";
 import { gzipSync } from "node:zlib";
 import type { GrpcTransportOptions } from "../../../../src/client/index.ts";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameFlag,
-  frameType,
-  headerBlock,
-  headersFrame,
-  resetFrame,
-} from "../../../../../testing/src/http/http2-frames.ts";
-import { waterBedResponse, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection } from "@protoport/testing/proxy";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { headersFrame, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import type { Script, ScriptedConnection } from "@protoport/testing/proxy";
+import { waterBedResponse, watered, envelope, grpcHead, grpcResponse, settingFrame } from "@protoport/testing/proxy";
+import { type Field, dataFrame, type Frame, frame, frameFlag, frameType, headerBlock } from "@protoport/testing";
 
 const end = frameFlag.endStream;
 

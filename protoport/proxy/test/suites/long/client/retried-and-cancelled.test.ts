@@ -1,16 +1,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import {
-  GreenhouseService,
-  ReadingSchema,
-  RecordReadingsResponseSchema,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { RecordReadingsResponseSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import { dataFrame, type Frame, frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing/http";
-import { collect } from "../../../../../testing/src/collect.ts";
 import { createTempFolder, projectFolder, runProgram, waitSomeTurns, within } from "@protoport/testing/process";
-import { settingFrame, startGreenhouse, respondWatered, watered } from "@protoport/testing/proxy";
+import { GreenhouseService, ReadingSchema, settingFrame, respondWatered, watered } from "@protoport/testing/proxy";
 import {
   envelope,
   grpcResponse,
@@ -18,6 +13,7 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { collect, startGreenhouse } from "@protoport/testing";
 
 // Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
 

@@ -1,11 +1,6 @@
 import { once } from "node:events";
-import {
-  createServer as createHttp2Server,
-  constants,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { createServer as createHttp2Server, constants } from "node:http2";
 import { createServer } from "node:net";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";

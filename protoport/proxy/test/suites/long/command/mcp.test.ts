@@ -1,13 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { exchangeHttp1, type Field, type HttpRequest } from "@protoport/testing/http";
-import { eventsOf, startGreenhouse, startProxy, statelessRequest } from "@protoport/testing/proxy";
+import { file_greenhouse_v1_greenhouse, GreenhouseService, eventsOf, startProxy } from "@protoport/testing/proxy";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
+import { exchangeHttp1, type Field, type HttpRequest, startGreenhouse, statelessRequest } from "@protoport/testing";
 
 // An upstream's RPCs as tools.
 

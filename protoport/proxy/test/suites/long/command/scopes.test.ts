@@ -3,17 +3,11 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  startIdentityProvider,
-  testAudience,
-} from "../../../../../testing/src/auth/identity-provider.ts";
+import { type IdentityProvider, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { exchangeHttp1, type Field, fieldValue, type HttpRequest } from "@protoport/testing/http";
 import { createTestGateway, getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
-import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createSigningKey, testAudience, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
 
 // authentication.publicUrl and authentication.scopes.
 

@@ -4,15 +4,13 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { createCertificate, startOnLoopback } from "@protoport/testing/http";
-import { createSigningKey, freePort, startIdentityProvider, testAudience } from "@protoport/testing/process";
+import { startIdentityProvider, testAudience } from "@protoport/testing/process";
 import {
   descriptorSetOf,
   type Differs,
   GreenhouseService,
   restrictedGreenhouse,
   startReflectingServer,
-  statelessRequest,
 } from "@protoport/testing/proxy";
 import { describe, expect, test } from "vitest";
 import { Health } from "../../../../../gateway/src/health/index.ts";
@@ -21,6 +19,7 @@ import { startSignup, validAccount } from "../../../../../testing/src/gateway/si
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { settingRows } from "../../../../src/settings/setting-flags.ts";
 import { address, calls, compare, fileOf, release, type TestSettings, useUpstream } from "./effects/comparison.ts";
+import { createCertificate, startOnLoopback, createSigningKey, freePort, statelessRequest } from "@protoport/testing";
 
 // Starts the command with two values for each setting in its file, and compares what a caller, an upstream or an
 // operator observes. If the command read a setting but did not use it, both observations would be equal.

@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { descriptorSetOf, GreenhouseService, startProxyProcess } from "@protoport/testing/proxy";
-import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createCertificate, createTempFolder } from "@protoport/testing";
 
 // Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.
 

@@ -8,9 +8,8 @@ import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { greenhouseWithOptions, restrictedTo, scopedGreenhouse, startProxyProcess } from "@protoport/testing/proxy";
 import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { exchangeHttp1, statelessRequest, toolNameOf } from "@protoport/testing";
+import { exchangeHttp1, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // The proxy compares the option protoport.auth.v1.required_scopes with authentication.scopes.
 

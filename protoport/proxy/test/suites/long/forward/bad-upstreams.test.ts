@@ -4,11 +4,9 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { exchangeHttp1, exchangeHttp2, type Field, fieldValue } from "@protoport/testing/http";
-import { dataFrame, type Frame, frameFlag, headersFrame, resetFrame } from "@protoport/testing";
-import { waitLimitMs, waitSomeTurns, within } from "@protoport/testing/process";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { envelope, grpcHead, grpcResponse, startScriptedServer } from "@protoport/testing/proxy";
+import { exchangeHttp1, exchangeHttp2, type Field, fieldValue, dataFrame, type Frame } from "@protoport/testing/http";
+import { frameFlag, headersFrame, resetFrame, waitLimitMs, waitSomeTurns, within } from "@protoport/testing";
+import { startProxy, envelope, grpcHead, grpcResponse, startScriptedServer } from "@protoport/testing/proxy";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
 // Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.

@@ -4,25 +4,14 @@ import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import {
-  GreenhouseService,
-  type Reading,
-  ReadingSchema,
-  WaterBedRequestSchema,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { ReadingSchema, WaterBedRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { dataFrame, exchangeHttp1, exchangeHttp2, frameType, headersFrame, openHttp2 } from "@protoport/testing/http";
 import { collect, within } from "@protoport/testing/process";
-import { type Calling, callings, errorOf, startGreenhouse, type TestGreenhouse } from "@protoport/testing/proxy";
+import type { Reading, Calling, TestGreenhouse, ScriptedConnection } from "@protoport/testing/proxy";
+import { GreenhouseService, envelope, grpcResponse, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import {
-  envelope,
-  grpcResponse,
-  grpcHead,
-  type ScriptedConnection,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { fieldValue, type HttpRequest, callings, errorOf, startGreenhouse } from "@protoport/testing";
 
 const files = [GreenhouseService.file];
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";

@@ -6,13 +6,8 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
-import {
-  createProxy,
-  createUpstream,
-  type ProxiedUpstreamOptions,
-  type ProxyGateway,
-  type ReloadReport,
-} from "../../../../src/create-proxy.ts";
+import type { ProxiedUpstreamOptions, ProxyGateway, ReloadReport } from "../../../../src/create-proxy.ts";
+import { createProxy, createUpstream } from "../../../../src/create-proxy.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";

@@ -1,12 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
 import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
-import {
-  createProxy,
-  type DescriptorSource,
-  type ProxiedUpstreamOptions,
-  type ProxyOptions,
-} from "../../../../src/create-proxy.ts";
+import type { DescriptorSource, ProxiedUpstreamOptions, ProxyOptions } from "../../../../src/create-proxy.ts";
+import { createProxy } from "../../../../src/create-proxy.ts";
 
 // A proxy that does not start releases what it has opened.
 

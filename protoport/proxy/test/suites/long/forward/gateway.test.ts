@@ -4,15 +4,12 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 import { errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
-import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { exchangeHttp1, fieldValue } from "@protoport/testing/http";
-import { collect } from "../../../../../testing/src/collect.ts";
-import { startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, FileService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
+import { exchangeHttp1, fieldValue, collect } from "@protoport/testing";
 
 // Gateway features that a proxy has too.
 

@@ -1,15 +1,5 @@
-import {
-  create,
-  createRegistry,
-  type DescFile,
-  type DescMessage,
-  getExtension,
-  hasExtension,
-  type MessageInitShape,
-  type MessageShape,
-  setExtension,
-  toBinary,
-} from "@bufbuild/protobuf";
+import type { DescFile, DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create, createRegistry, getExtension, hasExtension, setExtension, toBinary } from "@bufbuild/protobuf";
 import {
   type Any,
   anyPack,
@@ -24,14 +14,12 @@ import {
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway, descriptorSetOf, errorOf, restrictedTo } from "@protoport/testing/proxy";
+import { createTestGateway, descriptorSetOf, errorOf, restrictedTo, Color, type Sink } from "@protoport/testing/proxy";
 import { collect } from "../../../../../testing/src/collect.ts";
 import {
-  Color,
   file_kitchensink_v1_kitchen_sink,
   KitchenSink,
   NestedSchema,
-  type Sink,
   SinkSchema,
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {

@@ -3,12 +3,9 @@ import { anyPack, anyUnpack, FieldOptionsSchema, FileDescriptorSetSchema } from 
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway, descriptorSetOf, errorOf, restrictedTo } from "@protoport/testing/proxy";
-import {
-  file_kitchensink_v1_kitchen_sink,
-  KitchenSink,
-  type Sink,
-} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createTestGateway, descriptorSetOf, errorOf, restrictedTo, KitchenSink } from "@protoport/testing/proxy";
+import type { Sink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { file_kitchensink_v1_kitchen_sink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {
   file_kitchensink_v1_legacy,
   LegacySchema,

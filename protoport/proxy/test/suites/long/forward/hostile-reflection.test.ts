@@ -1,17 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http2";
-import { type DescService } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import {
-  createProxy,
-  type ProxiedUpstreamOptions,
-  type ProxyGateway,
-  type ProxyOptions,
-} from "../../../../src/create-proxy.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
-import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
+import type { ProxiedUpstreamOptions, ProxyGateway, ProxyOptions } from "../../../../src/create-proxy.ts";
+import { createProxy } from "../../../../src/create-proxy.ts";
+import type { ReflectedUpstream } from "@protoport/testing/proxy";
+import { descriptorSetOf, statelessRequest, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
 
 // An upstream offers another one's services and REST routes by reflection, but gets neither its calls nor its
 // credentials.

@@ -1,11 +1,6 @@
 import { once } from "node:events";
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  constants,
-  createServer,
-  type ServerHttp2Stream,
-} from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, ServerHttp2Stream } from "node:http2";
+import { constants, createServer } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";

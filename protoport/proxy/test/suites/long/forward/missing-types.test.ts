@@ -6,12 +6,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  createProxy,
-  type DescriptorSource,
-  type ProxiedUpstreamOptions,
-  type ReloadReport,
-} from "../../../../src/create-proxy.ts";
+import type { DescriptorSource, ProxiedUpstreamOptions, ReloadReport } from "../../../../src/create-proxy.ts";
+import { createProxy } from "../../../../src/create-proxy.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 

@@ -4,10 +4,9 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { frameFlag, headersFrame, openHttp1, resetFrame } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { grpcHead, grpcResponse, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
+import type { ScriptedConnection } from "@protoport/testing/proxy";
+import { startProxy, grpcHead, grpcResponse, startScriptedServer, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
-import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 
 // `reconfigure` replaces a running proxy's upstreams.
 

@@ -5,17 +5,12 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { descriptorSetOf, GreenhouseService, startGreenhouse } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import {
-  createProxy,
-  type ProxiedUpstreamOptions,
-  type ProxyOptions,
-  type ReloadReport,
-} from "../../../../src/create-proxy.ts";
+import type { ProxiedUpstreamOptions, ProxyOptions, ReloadReport } from "../../../../src/create-proxy.ts";
+import { createProxy } from "../../../../src/create-proxy.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { startOnLoopback, within } from "@protoport/testing";
 
 // A proxy has several upstreams, and one of them cannot be reached.
 

@@ -2,13 +2,12 @@ import { create, type Message } from "@bufbuild/protobuf";
 import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
-  GreenhouseService,
   ReadingSchema,
   WaterBedRequestSchema,
   WatchReadingsRequestSchema,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2, fieldValue, frameType, type HttpResponse } from "@protoport/testing/http";
-import { envelope, grpcResponse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+import { GreenhouseService, envelope, grpcResponse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 
 // A message with one field twice loses the first value when the message is decoded and encoded.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];

@@ -1,17 +1,15 @@
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { file_greenhouse_v1_greenhouse } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { errorOf, exchangeHttp1, startGreenhouse, statelessRequest, type TestGreenhouse } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { restrictedGreenhouse, restrictedServices, startProxy, type TestProxy } from "@protoport/testing/proxy";
+import type { TestProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, restrictedGreenhouse, restrictedServices, startProxy } from "@protoport/testing/proxy";
 
 // google.api.visibility in the proxy, whose upstream serves everything.
 

@@ -1,8 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { dataFrame, frameFlag, headersFrame } from "../../../../../testing/src/http/http2-frames.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { envelope, grpcHead, startScriptedServer, wateringOf } from "@protoport/testing/proxy";
 import {
   clientOf,
@@ -14,6 +12,7 @@ import {
   startWatchedServer,
   unhealthy,
 } from "../../../upstreams/watched-server.ts";
+import { dataFrame, frameFlag, headersFrame, projectFolder, runProgram } from "@protoport/testing";
 
 // Slow tests of health watches with grpc.health.v1.
 

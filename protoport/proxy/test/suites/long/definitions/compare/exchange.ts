@@ -1,14 +1,5 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  fromBinary,
-  fromJson,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
+import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createTestGateway } from "../../../../../../testing/src/gateway/test-gateway.ts";
