@@ -2,7 +2,6 @@ import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { SourceTree } from "../../testing/src/source-tree.ts";
 
-/** The folder protoport/. */
 export const protoportFolder: string = resolve(import.meta.dirname, "../..");
 
 /** The packages whose sources have no modules: one imports no other package, the other is for tests. */
@@ -13,7 +12,6 @@ export const protoportPackageNames: readonly string[] = readdirSync(protoportFol
   (name) => !withoutModules.has(name) && existsSync(join(protoportFolder, name, "package.json")),
 );
 
-/** The source files of Protoport's packages. */
 export const protoportTree: SourceTree = new SourceTree(
   Object.fromEntries(protoportPackageNames.map((name) => [name, join(protoportFolder, name, "src")])),
   "@protoport",

@@ -5,7 +5,6 @@ export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
-/** Returns a function that throws this error. */
 export function throws(error: unknown): () => never {
   return () => {
     throw error;

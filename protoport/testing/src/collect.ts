@@ -1,4 +1,3 @@
-/** Collects all items. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = [];
   for await (const item of items) collected.push(item);

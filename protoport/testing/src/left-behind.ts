@@ -24,7 +24,6 @@ interface OpenResource {
   readonly isClosed: () => boolean;
 }
 
-/** A test that opens resources. */
 type Opener = { readonly name: string; hasFailed: boolean };
 
 /** What is known about the resources in this process, which runs many test files. */
@@ -99,7 +98,6 @@ function areWindowsReleased(): boolean {
   }
 }
 
-/** Removes closed resources. */
 function removeClosed(open: Tracking["open"]): void {
   for (const one of open.keys()) if (one.isClosed()) open.delete(one);
 }

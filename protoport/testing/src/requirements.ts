@@ -96,5 +96,4 @@ export const requirements = {
     npm: "protoport/frameworks/test/suites/frameworks/oldest" },
 } as const;
 
-/** A requirement's name. */
 export type Requirement = keyof typeof requirements;

@@ -44,9 +44,7 @@ export const privateAccessIn = (text: string): string[] =>
  * folder, such as `gateway/serve/call.ts`.
  */
 export class SourceTree {
-  /** All source files. */
   readonly files: readonly string[];
-  /** The package.json files, by package. */
   readonly manifests: ReadonlyMap<string, SourceManifest>;
   readonly #folders: Readonly<Record<string, string>>;
   readonly #scope: string;
@@ -75,7 +73,6 @@ export class SourceTree {
     return join(this.#folders[name] ?? name, ...rest);
   }
 
-  /** Returns the text of a file. */
   textOf(file: string): string {
     return readFileSync(this.pathOf(file), "utf8");
   }

@@ -64,5 +64,4 @@ export function filePatternsOf({ name, repeats = [] }: FileSuite): {
     : { include: [`${tests}/suites/${name}/**/*.test.ts`, ...repeated], exclude: [installed] };
 }
 
-/** Returns whether vitest runs a suite. */
 export const isFileSuite = (suite: Suite): suite is FileSuite => suite.kind === "files";

@@ -6,7 +6,6 @@ export type Node = {
   readonly [key: string]: unknown;
 };
 
-/** Returns whether a value in a syntax tree is a node. */
 export const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 

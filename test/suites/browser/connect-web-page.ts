@@ -6,7 +6,6 @@ import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb
 /** The page's client options. */
 export type Client = { readonly protocol: "connect" | "grpc-web"; readonly binary: boolean };
 
-/** A call to delete a plant. */
 export interface Call {
   readonly baseUrl: string;
   readonly id: bigint;

@@ -38,7 +38,6 @@ beforeEach(async () => {
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-/** The opened page, with the browser's requests and errors. */
 interface Visit {
   readonly page: Page;
   readonly requests: string[];

@@ -11,7 +11,6 @@ export interface CitusNode {
   readonly port: number;
   /** The server's first process, which is the parent of all others. */
   readonly pid: number;
-  /** The server's own URL, to check its state. */
   readonly url: string;
   /** Starts the server, and resolves once it accepts connections. */
   start(): Promise<void>;

@@ -22,7 +22,6 @@ async function createStore(plants: readonly bigint[] = []): Promise<string> {
   return url;
 }
 
-/** Kills all servers, and starts them again. */
 async function kill(): Promise<void> {
   const nodes = [cluster.coordinator, ...cluster.workers];
   await Promise.all(nodes.map((node) => node.kill()));

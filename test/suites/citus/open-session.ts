@@ -3,7 +3,6 @@ import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts
 import { Session, type SessionTimeouts } from "../../../src/stores/postgres/server/session.ts";
 import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 
-/** Opens a session with a Citus server, and the store's tables. */
 export async function openCitusSession(
   url: string,
   timeouts?: SessionTimeouts,

@@ -55,7 +55,6 @@ async function waitingForLocks(url: string, count: number): Promise<void> {
   await expect.poll(look).toHaveLength(count);
 }
 
-/** Returns a plant on each worker. */
 function oneOfEach(tables: StoreTables): readonly bigint[] {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
   return [...new Map(ids.toReversed().map((id) => [tables.lanes.of(id), id])).values()];

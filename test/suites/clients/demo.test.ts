@@ -11,7 +11,6 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 /** One command in a session, and the output that the page shows. */
 type Step = { readonly command: string; readonly shown: string };
 
-/** A page's demo. */
 type Session = { readonly page: string; readonly steps: readonly Step[] };
 
 const sessions: readonly Session[] = blocksRunBy("test/suites/clients/demo.test.ts").map(({ page, text }) => ({

@@ -17,11 +17,9 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 /** The code around a block, and its expected output. */
 interface Program {
   readonly page: string;
-  /** How the block starts. */
   readonly start: string;
   readonly before?: string;
   readonly after?: string;
-  /** Each run's output. */
   readonly prints: readonly string[];
 }
 
@@ -85,7 +83,6 @@ function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Pr
   return file;
 }
 
-/** Runs a program once, and returns its output. */
 async function run(file: string, signedToken: string): Promise<string> {
   await using running = startNode([file], folder, {
     TOKEN: tokens.good,

@@ -8,7 +8,6 @@ import type { Call, Outcome } from "./check-history.ts";
 /** The callers' credential. */
 export const callerToken = "token-of-the-cluster-test";
 
-/** A caller's connection. */
 export interface Connection {
   /**
    * Deletes a plant. Never rejects.
@@ -30,7 +29,6 @@ export interface Replica {
 
 /** How many {@link Callers} there are, and how fast they call. */
 export interface CallerOptions {
-  /** Callers per replica. Default 4. */
   readonly perReplica?: number;
   /** The pause between a response and the next call, in ms. Default 10, because a cluster shares the machine. */
   readonly pauseMs?: number;
@@ -79,7 +77,6 @@ export class Callers {
     return this.#fresh.length;
   }
 
-  /** Starts the callers. */
   start(): void {
     const all = this.#nodes.flatMap((node) => Array.from({ length: this.#perReplica }, () => this.#callOn(node)));
     this.#running = Promise.all(all);
@@ -138,7 +135,6 @@ export class Callers {
 const isDeletionOn = (node: Replica, call: Call): boolean =>
   call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 
-/** A call's header fields. */
 export function callHeader(name: string, key?: string): Record<string, string> {
   const header = { authorization: `Bearer ${callerToken}`, "x-request-id": name };
   return key === undefined ? header : { ...header, "idempotency-key": `"${key}"` };

@@ -9,7 +9,6 @@ export type Outcome =
   /** Another response, or none. The plant may have been deleted. */
   | "unknown";
 
-/** One call. */
 export interface Call {
   /** The call's request id, which the deletion record contains. */
   readonly name: string;
@@ -58,7 +57,6 @@ export interface Verdict {
   readonly lost: readonly string[];
   /** Plants with two records, or with an unknown call's record. */
   readonly doubled: readonly string[];
-  /** Wrong responses. */
   readonly wrong: readonly string[];
 }
 

@@ -58,7 +58,6 @@ export class Cluster {
     return await this.#nodeThatIs("primary");
   }
 
-  /** Returns the node with the synchronous standby. */
   async synchronousStandby(): Promise<Node> {
     return await this.#nodeThatIs("synchronous");
   }
@@ -73,7 +72,6 @@ export class Cluster {
     }
   }
 
-  /** Runs SQL on the primary. */
   async query(sql: string, database: string = "plantstore"): Promise<Record<string, unknown>[]> {
     const { machine } = await this.primary();
     const url = databaseUrl(machine.clusterAddress, "postgres", database);

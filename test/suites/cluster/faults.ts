@@ -1,20 +1,14 @@
 import type { Cluster } from "./cluster.ts";
 import { databasePrograms, type Node } from "./node.ts";
 
-/** A cluster fault. */
 export interface Fault {
   readonly name: string;
-  /** The fault's duration in seconds. */
   readonly seconds: number;
-  /** Injects the fault. */
   inject(cluster: Cluster): Promise<Trouble>;
 }
 
-/** An injected fault. */
 export interface Trouble {
-  /** Ends the fault. */
   heal(): unknown;
-  /** The affected machine, if any. */
   readonly at?: Node;
 }
 

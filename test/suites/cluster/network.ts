@@ -17,11 +17,9 @@ export interface Machine {
   signal(programs: readonly string[], signal: NodeJS.Signals): void;
   /** Silently drops all packets between this machine and the other machines. */
   cutOff(): void;
-  /** Reverts {@link cutOff}. */
   connect(): void;
 }
 
-/** Options for {@link Machine.start}. */
 export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** The file descriptor for the program's output. */

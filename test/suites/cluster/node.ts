@@ -10,13 +10,11 @@ import type { Machine } from "./network.ts";
 /** All roles' password in the databases. */
 const password = "secret-of-the-cluster-test";
 
-/** A replica's port. */
 const replicaPort = 8080;
 
 /** The address of the HAProxy on each machine, through which a replica finds the primary. */
 const proxyAddress = "127.0.0.1:5000";
 
-/** Returns the store's URL for a database user. */
 export function databaseUrl(
   address: string = proxyAddress,
   user: string = "plantstore",
@@ -31,7 +29,6 @@ export const createRoleSql = (user: string): string => `CREATE ROLE ${user} LOGI
 /** The settings with which Patroni runs the Citus coordinator, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
 
-/** The programs that run a machine's database. */
 export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
 
 /** A cluster member, as Patroni reports it. */
@@ -39,7 +36,6 @@ export interface Member {
   readonly name: string;
   readonly role: string;
   readonly state: string;
-  /** A standby's lag, in bytes. */
   readonly lag?: number | "unknown";
   /** The log's timeline. Each new primary starts a new timeline. */
   readonly timeline?: number;
@@ -48,7 +44,6 @@ export interface Member {
 /** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a plant store replica. */
 export class Node {
   readonly machine: Machine;
-  /** The replica's URL. */
   readonly replicaUrl: string;
   readonly #folder: string;
   readonly #citusPrograms: string | undefined;
@@ -84,7 +79,6 @@ export class Node {
     });
   }
 
-  /** Starts HAProxy. */
   startProxy(): void {
     this.#start("haproxy", ["haproxy", "-db", "-f", join(projectFolder, "deploy/cluster/haproxy.cfg")], {});
   }

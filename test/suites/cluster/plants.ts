@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Callers } from "./callers.ts";
 
-/** How many plants are created in a batch. */
 const batch = 500;
 
 /** The fewest plants that no call has tried to delete. */
@@ -30,7 +29,6 @@ export class PlantSupply {
     this.#store = store;
   }
 
-  /** Starts to create plants. */
   start(): void {
     this.#running = this.#createForever();
   }

@@ -21,9 +21,7 @@ const callsPerWrite = 30;
 /** The smallest leak per call is an array slot, eight bytes. Less is heap noise. */
 const growthLimitBytes = calls * 6;
 
-/** The HTTP/2 error code CANCEL. */
 const cancel = 8;
-
 const name = `${String(calls)} cancelled calls leak nothing`;
 test(name, { timeout: 300_000 }, async () => {
   const waiting = new Set<bigint>();

@@ -47,7 +47,6 @@ describe("a server whose clock jumps", () => {
     return /plantstore_\S+/.exec(command.stdout())?.[0] ?? "";
   }
 
-  /** Sets the offset of the server's clock with libfaketime. */
   function jump(offset: string): void {
     writeFileSync(folder.file("clock"), `${offset}\n`);
   }

@@ -16,10 +16,8 @@ const timeout = 120_000;
 /** An operator's command that changes files. */
 interface Change {
   readonly name: string;
-  /** Writes the initial files. */
   readonly fill: (folder: string) => void;
   readonly words: (folder: string) => readonly string[];
-  /** Reads the state afterwards. */
   readonly read: (folder: string) => unknown;
   readonly before: unknown;
   readonly after: unknown;

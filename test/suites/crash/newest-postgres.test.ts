@@ -10,7 +10,6 @@ import { type PostgresServer, runSql, startPostgres } from "../../support/plants
 
 // Tests what the server in the development dependencies supports. The system's may be too old.
 
-/** Starts the server from the development dependencies. */
 function startNewestPostgres(): Promise<PostgresServer> {
   vi.stubEnv("PATH", `${embeddedBinaries()}:${process.env["PATH"]}`);
   onTestFinished(() => void vi.unstubAllEnvs());

@@ -11,12 +11,10 @@ import { baseUrlOf, deletePlant, serveToken } from "../../support/process/serve-
 import { file_orders_v1_orders } from "../../../protoport/testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
 
-/** The result of an image build. */
 interface BuiltImage {
   /** The last stage's working folder. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** `ENTRYPOINT` and `CMD`. */
   readonly command: readonly string[];
 }
 

@@ -35,7 +35,6 @@ interface Served extends AsyncDisposable {
   readonly port: number;
   readonly adminUrl: string;
   readonly calls: readonly LeftCall[];
-  /** Number of calls that their clients have cancelled. */
   cancelled(): number;
   /** Minimum number of cancelled waiting calls. Other calls may get a response before the server detects the cancel. */
   readonly minCancelled: number;

@@ -84,7 +84,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-/** Compiles a file, and returns the lines that the compiler prints. */
 function compile(version: string, file: string, options: object): readonly string[] {
   const common = { noEmit: true, strict: true, target: "es2022", skipLibCheck: false };
   user.write("tsconfig.json", JSON.stringify({ compilerOptions: { ...common, ...options }, files: [file] }));

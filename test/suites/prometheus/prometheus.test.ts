@@ -57,7 +57,6 @@ const serving = {
   PLANTSTORE_AUDIT: "by-level",
 };
 
-/** Returns a server's addresses for calls and metrics. */
 async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
   const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);

@@ -10,8 +10,6 @@ import { openProduction, type Production, productionBlocks } from "./production.
 // Runs the commands in docs/how-to/runbooks/ at a server that docs/how-to/run-in-production.md has set up.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
-
-/** Returns a section's commands. */
 const blocksOf = (section: string): readonly string[] => (blocks.get(section) ?? []).map(({ text }) => text);
 
 /** A call to the plant store with a credential. */

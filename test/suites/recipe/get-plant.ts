@@ -17,10 +17,8 @@ export function pathOf(name: string): string {
   return path;
 }
 
-/** The service's definition. */
 export const definition: string = pathOf("plant_service.proto");
 
-/** The declaration of GetPlant. */
 export const rpc = `
   // Returns the plant with the given identifier.
   rpc GetPlant(GetPlantRequest) returns (GetPlantResponse) {
@@ -29,7 +27,6 @@ export const rpc = `
   }
 `;
 
-/** The messages of GetPlant. */
 export const messages = `
 // Names the plant to return.
 message GetPlantRequest {

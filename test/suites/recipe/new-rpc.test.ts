@@ -47,7 +47,6 @@ async function generate(): Promise<void> {
   expect(exitCode, stdout + stderr).toBe(0);
 }
 
-/** Returns the files in which the compiler finds errors. */
 async function filesWithErrors(): Promise<string[]> {
   const { stdout } = await run("npm run typecheck");
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();

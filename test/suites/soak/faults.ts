@@ -4,7 +4,6 @@ import type { Releases } from "../upgrade/next-release.ts";
 import type { Stack } from "./stack.ts";
 import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 
-/** A server fault, or maintenance. */
 export interface ServerFault extends Fault {
   /**
    * Whether the fault stops the second replica or the proxy. Both occur only in the first half, so that in the

@@ -8,11 +8,9 @@ const piecesPerLoss = 100;
 /** A TCP forwarder on a loopback port that loses responses. */
 export interface LossyLink extends AsyncDisposable {
   readonly port: number;
-  /** Number of connections that the forwarder has cut instead of forwarding a response. */
   readonly cuts: number;
 }
 
-/** Starts a {@link LossyLink} to a port. */
 export async function startLossyLink(targetPort: number, dice: Dice): Promise<LossyLink> {
   let cuts = 0;
   const server = createServer({ noDelay: true }, (client) => {

@@ -21,7 +21,6 @@ const cannotStart = 1;
 /** A process's memory and open files. */
 export type Usage = { readonly residentMiB: number; readonly openFiles: number };
 
-/** How to run a {@link Service}. */
 export interface ServiceOptions {
   readonly name: string;
   /** The URL that responds once the program serves. */
@@ -75,7 +74,6 @@ export class Service {
     this.#child?.kill(name);
   }
 
-  /** Kills the program with SIGKILL. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }

@@ -15,11 +15,9 @@ import type { Usage } from "./service.ts";
 import type { Fault, StoreDatabase } from "./store-database.ts";
 import { checkLogs, judgeCalls, judgeUsage, type Judgement } from "./verdict.ts";
 
-/** How a store is soaked. */
 export interface SoakOptions {
   readonly seconds: number;
   readonly seed: number;
-  /** The logs' folder. */
   readonly folder: string;
   readonly releases: Releases;
 }

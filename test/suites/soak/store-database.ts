@@ -11,7 +11,6 @@ export interface Fault {
 
 /** A plant store's database, which other programs use too. Dispose it with `await using`. */
 export interface StoreDatabase extends AsyncDisposable {
-  /** The servers' `DATABASE_URL`. */
   readonly url: string;
   /** `migrate`'s `DATABASE_URL`, which does not use a pooler. */
   readonly directUrl: string;
@@ -30,7 +29,6 @@ export interface StoreDatabase extends AsyncDisposable {
 /** Sleeps between 0.1 s and a maximum. */
 export const sleepUpTo = (maxMs: number, dice: Dice): Promise<void> => sleep(100 + dice.roll(maxMs - 100));
 
-/** Something that can be frozen. */
 type Freezable = { signal(name: NodeJS.Signals): void };
 
 /** Freezes a program for up to `maxMs`; by default for less time than callers wait. */

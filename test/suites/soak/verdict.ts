@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { checkHistory, type FinalTables, type History, type Outcome } from "../cluster/check-history.ts";
 import type { Usage } from "./service.ts";
 
-/** A check's result. */
 export interface Judgement {
   /** A sentence for each broken guarantee. */
   readonly problems: readonly string[];

@@ -30,7 +30,6 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-/** Runs a release's command, and returns its output. */
 async function run(command: string, args: readonly string[], environment: Record<string, string>): Promise<string> {
   const { exitCode, stdout, stderr } = await runProgram(command, args, { environment });
   expect(exitCode, stderr).toBe(0);

@@ -27,7 +27,6 @@ export const responseLimitMs = 240_000;
 /** Deletions by 64 callers for some seconds, a bidirectional stream, or a server stream. */
 export type Load = "load" | "echo" | "count";
 
-/** A running program. Dispose it with `using`. */
 export interface RunningClient {
   deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
   /**

@@ -9,7 +9,6 @@ export const protoFolder: string = join(projectFolder, "proto");
 /** Google's definitions that the others import. */
 export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");
 
-/** The definitions for tests. */
 export const testProtoFolder: string = join(projectFolder, "protoport/testing/proto");
 
 /** Arguments to buf's `generate` and `build` that select the clients' definition. */
@@ -37,5 +36,4 @@ export function layOutRecipe(name: string): string {
   return folder;
 }
 
-/** Returns the path to a client's recipe. */
 export const recipeFolder = (name: string): string => join(projectFolder, "test/suites/clients", name);

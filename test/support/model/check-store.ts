@@ -6,7 +6,6 @@ import { type Database, type StartStore, StoreHost } from "./store-host.ts";
 
 /** How a store is compared with the model. */
 export interface ModelRun {
-  /** Creates a store without plants. */
   readonly create: () => Promise<Database>;
   readonly startStore: StartStore;
   /** The number of sequences of commands. Fewer if they take longer than the limit of a property. */

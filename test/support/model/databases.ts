@@ -11,7 +11,6 @@ const ageDays = 3;
 /** How long to wait for a store's lock, in milliseconds. */
 const lockTimeoutMs = 10_000;
 
-/** Creates a store in an SQLite file. */
 export async function createSqlite(): Promise<Database> {
   const folder = createTempFolder();
   const path = folder.file("plants.db");
@@ -45,7 +44,6 @@ export async function createSqlite(): Promise<Database> {
   };
 }
 
-/** Creates a store in a separate PostgreSQL schema. */
 export async function createPostgres(server: PostgresServer): Promise<Database> {
   const url = await server.createPlants();
   const query = (sql: string) => runSql(url, sql);

@@ -47,7 +47,6 @@ export class PlantModel {
     for (const id of ids) if (isRestore || !this.records.some((record) => record.id === id)) this.plants.add(id);
   }
 
-  /** Returns a key's record. */
   recordOf(key: string | undefined): StoredRecord | undefined {
     return key === undefined ? undefined : this.records.find((record) => record.key === key);
   }

@@ -1,6 +1,5 @@
 import { importPlants, openPlantDatabase, type PlantLocation } from "../../../src/stores/index.ts";
 
-/** A deletion. */
 export interface Call {
   readonly id: number;
   readonly subject: string;
@@ -11,7 +10,6 @@ export interface Call {
 /** The response to a deletion: `deleted`, `not found` or an error's identifier. */
 export type Message = { readonly requestId: string; readonly outcome: string };
 
-/** A deletion record, as it is stored. */
 export interface StoredRecord {
   readonly id: number;
   readonly subject: string;
@@ -70,7 +68,6 @@ export class StoreHost {
     this.#store = await this.#startStore(this.database.location, (message) => this.#onMessage(message));
   }
 
-  /** Closes the store. */
   async close(): Promise<void> {
     await this.#release()?.close();
   }

@@ -68,7 +68,6 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
     }],
 };
 
-/** Returns the file of an SQLite store. */
 export function fileOf({ database: { location } }: Opened): string {
   if (location.kind !== "sqlite") throw new TypeError(`the store is in ${location.kind}`);
   return location.path;

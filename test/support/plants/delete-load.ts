@@ -45,7 +45,6 @@ export class DeleteTally implements Tally {
     this.#idOf = idOf;
   }
 
-  /** Returns the next unused plant. */
   next(): bigint {
     this.#calls += 1n;
     const id = this.#idOf(this.#calls);

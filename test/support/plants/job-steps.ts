@@ -31,7 +31,6 @@ export interface Interleaving {
   readonly run: (opened: Opened, pauses: Pauses) => Promise<void>;
 }
 
-/** Returns the ids from 1. */
 export const upTo = (last: number): bigint[] => Array.from({ length: last }, (_, i) => BigInt(i + 1));
 
 /** More plants than a chunk of an export has. */
@@ -40,7 +39,6 @@ export const moreThanOneChunk: readonly bigint[] = upTo(10_001);
 /** The shortest time for which a store keeps records. */
 export const deletionsKeptMs: number = 3_600_000;
 
-/** Runs `work` with the database of a store. */
 export async function withDatabase<Result>(
   { database }: Opened,
   work: (of: PlantDatabase) => Promise<Result>,

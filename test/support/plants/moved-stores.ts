@@ -15,10 +15,8 @@ import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-/** A store kind. */
 export interface Kind {
   readonly kind: "SQLite" | "PostgreSQL";
-  /** Creates a store without plants. */
   readonly create: () => Promise<PlantLocation>;
   readonly run: (location: PlantLocation, sql: string) => Promise<void>;
 }
@@ -29,7 +27,6 @@ export function urlOf(location: PlantLocation): string {
   return location.url;
 }
 
-/** Returns the store kinds, in a folder and on a server. */
 export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
   let files = 0;
   const postgres: Kind = {
@@ -66,7 +63,6 @@ export async function withMovable<Result>(
   return await work(source, target);
 }
 
-/** Moves a store. */
 export const move = (from: PlantLocation, to: PlantLocation): Promise<StoreCounts | undefined> =>
   withMovable(from, to, (source, target) => movePlants(source, target));
 
@@ -91,7 +87,6 @@ export async function isUsable(location: PlantLocation): Promise<boolean> {
   return isReady;
 }
 
-/** Adds plants to a store. */
 export async function importInto(location: PlantLocation, ids: readonly bigint[], restore = false): Promise<void> {
   await using database = await openPlantDatabase(location);
   await using running = await database.startImport({ restore });
@@ -113,7 +108,6 @@ export async function deleteFrom(
   return outcomes;
 }
 
-/** Returns the ids of all plants. */
 export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
   await using database = await openPlantDatabase(location);
   return (await collect(database.exportPlants())).flat();
@@ -140,10 +134,7 @@ export async function batchSizesOf(location: PlantLocation): Promise<readonly nu
   return [...sizes.values()];
 }
 
-/** The lowest id. */
 export const int64Min: bigint = -(2n ** 63n);
-
-/** The highest id. */
 export const maxInt64: bigint = 2n ** 63n - 1n;
 
 /** The call that deleted plant 2 in {@link createUsedStore}. */

@@ -2,13 +2,11 @@ import type { Backend } from "../../../src/stores/contract/backend.ts";
 import { DeleteQueue, type QueueOptions } from "../../../src/stores/queue/delete-queue.ts";
 import { fakeBackend } from "./fake-store.ts";
 
-/** Options for {@link openQueueOn}. */
 export interface QueueOnOptions extends QueueOptions {
   /** Maximum number of concurrent batches. Default 1. */
   readonly maxInFlight?: number;
 }
 
-/** Commits a batch. */
 export type Commit = Backend["commit"];
 
 /** Opens a queue whose backend has one lane. */

@@ -36,7 +36,6 @@ export const protections = [
   "a trigger that skips the record",
 ] as const;
 
-/** A way to keep plants. */
 export type Protection = (typeof protections)[number];
 
 /** SQL that protects the plants in a comma-separated list of ids. */

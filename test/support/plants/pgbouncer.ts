@@ -26,7 +26,6 @@ const defaultPort = 6_432;
 /** The pool size. Clients open more connections, so that connections take turns, even those of one client. */
 const serverConnections = 2;
 
-/** Options for {@link startPgbouncer}. */
 export interface PgbouncerOptions {
   /** Whether PgBouncer keeps its clients' prepared statements, if its version can. Default false. */
   readonly keeps?: boolean;

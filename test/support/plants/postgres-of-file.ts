@@ -20,7 +20,6 @@ export interface PostgresStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** Returns the plants' ids, in ascending order. */
   readonly plants: () => Promise<bigint[]>;
-  /** Opens another store on the same database. */
   readonly reopen: (options?: DurableStoreOptions) => Promise<PlantStore>;
   readonly database: StoreDatabase;
 }

@@ -25,7 +25,6 @@ import { closeConnection, giveBackConnection, keepConnection, takeConnection } f
 export interface PostgresServer extends AsyncDisposable {
   /** Its socket's folder. */
   readonly socketFolder: string;
-  /** Its log's lines. */
   readonly log: readonly string[];
   /**
    * Creates an empty schema and returns its URL. The schema is isolated like a separate database, and created in a
@@ -133,7 +132,6 @@ export function configOf(url: string): ClientConfig {
 /** A TLS server's certificate and TCP port. */
 export type PostgresTls = { readonly certificate: Certificate; readonly port: number };
 
-/** Options for {@link startPostgres} in addition to settings. */
 export interface PostgresOptions {
   readonly tls?: PostgresTls;
   /** Whether the cluster must be on a disk, for measurements. */

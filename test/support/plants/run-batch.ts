@@ -21,7 +21,6 @@ export interface SentDeletion extends Requested {
   outcome?: Outcome;
 }
 
-/** Options for {@link runBatchWith}. */
 export interface RunBatchOptions {
   /** Default a single server. */
   readonly tables?: StoreTables;
@@ -64,7 +63,6 @@ const errors = {
   unknown: (_: bigint, cause: unknown) => outcomeUnknown(cause),
 } as const;
 
-/** Fails if a deletion is locked. */
 export function failToDefer({ id }: Requested): never {
   throw new Error(`plant ${id} is locked`);
 }
@@ -104,6 +102,5 @@ export function listenersOf(...ids: readonly bigint[]): {
   return { deletions, results };
 }
 
-/** Returns the ids of a database's plants. */
 export const plantsOf = async (url: string): Promise<unknown[]> =>
   (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);

@@ -10,7 +10,6 @@ export function messageOf(type: "C" | "E" | "N", fields: string): Buffer {
   return message;
 }
 
-/** Returns an ErrorResponse with these fields. */
 export const errorMessage = (fields: string): Buffer => messageOf("E", fields);
 
 /** The ReadyForQuery that follows a response outside a transaction. */

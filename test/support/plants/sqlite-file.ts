@@ -51,7 +51,6 @@ export function ageRecords(file: string, days: number): void {
     runSqlite(file, `UPDATE ${table} SET deleted_at = deleted_at - ${days * dayMs}`);
 }
 
-/** Inserts plants into a file that a store has created. */
 export function addPlants(file: string, ids: readonly bigint[]): void {
   const db = new DatabaseSync(file, { readBigInts: true, timeout });
   try {

@@ -4,9 +4,7 @@ import { runCommandLine } from "../../../src/command/run-command-line.ts";
 /** The exit code and the output of a command line. */
 export interface Ended {
   readonly exitCode: number;
-  /** The lines on standard output. */
   readonly out: readonly string[];
-  /** The lines on standard error. */
   readonly err: readonly string[];
 }
 

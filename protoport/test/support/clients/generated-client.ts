@@ -34,14 +34,12 @@ export const typeScriptStep = (name: string): Step => [
   join(projectFolder, "node_modules/@types"),
 ];
 
-/** Runs openapi-python-client. */
 // oxfmt-ignore
 export const pythonClientStep: Step = [
   "openapi-python-client", "generate", "--path", "openapi.json", "--meta", "none", "--overwrite", "--output-path",
   "openapi-python-client/client",
 ];
 
-/** Runs openapi-generator for a language. */
 export function openApiGeneratorStep(generator: string, output: string, ...properties: readonly string[]): Step {
   const input = ["--input-spec", "openapi.json", "--generator-name", generator, "--output", output];
   const more = ["hideGenerationTimestamp=true", ...properties].join(",");
@@ -66,7 +64,6 @@ export async function layOutGenerators(): Promise<GeneratorFolder> {
   return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
 }
 
-/** Generates a client, compiles it, and compares its program's output with the expected one. */
 export async function expectWorkingClient(generator: Generator, generators: GeneratorFolder): Promise<void> {
   await buildClient(generator, generators);
   await using server = await startCatalog();

@@ -18,13 +18,11 @@ import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http
 import type { MeasuredServer } from "./measured-server.ts";
 import { openRawHttp2, type RawClient } from "./raw-client.ts";
 
-/** The flag on a request's last frame. */
 export const last: number = frameFlag.endStream;
 
 /** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
 export const streamIds = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i + 1);
 
-/** Creates frames from their indices. */
 export const times = (count: number, frameOf: (i: number) => Frame): Frame[] =>
   Array.from({ length: count }, (_, i) => frameOf(i));
 
@@ -121,13 +119,11 @@ export function filledRequest(line: string, ...header: readonly Field[]): string
   return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-/** Returns a POST over HTTP/1.1. */
 export function post(path: string, contentType: string, body: Buffer, ...more: readonly string[]): Buffer {
   const fields = ["host: x", `content-type: ${contentType}`, `content-length: ${body.byteLength}`, ...more];
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-/** Returns the header of a greenhouse call over HTTP/2, before its body. */
 export const greenhouseCall = (streamId: number, rpc: string, ...more: readonly Field[]): Frame =>
   headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
 

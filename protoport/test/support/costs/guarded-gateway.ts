@@ -4,9 +4,7 @@ import type { Gateway } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway, type Field, grpcHeader, waterBedProcedure } from "@protoport/testing";
 
-/** Returns an `authorization` field with a token. */
 export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
-
 const goodToken = "good-token-0123456789";
 
 /** The credential that the {@link createGuardedGateway} accepts. */

@@ -17,7 +17,6 @@ export interface Answers {
   readonly release: void;
   /** Uses up Node's buffer pool from now on, as other clients would. */
   readonly usePool: void;
-  /** Waits until all connections are closed. */
   readonly alone: void;
 }
 
@@ -28,7 +27,6 @@ export type Question = keyof Answers;
 
 /** A server in a separate process. Dispose it with `await using`. */
 export interface MeasuredServer {
-  /** The addresses of its servers. */
   readonly addresses: Answers["addresses"];
   ask<Q extends Question>(question: Q): Promise<Answers[Q]>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -39,7 +37,6 @@ const responseLimitMs = 60_000;
 
 const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.meta.url));
 
-/** Starts protoport/test/suites/costs/server.ts. */
 export async function startMeasuredServer(): Promise<MeasuredServer> {
   const child = fork(program, { execArgv: [], serialization: "advanced" });
   // Sends one request at a time, because responses are matched by their order.

@@ -12,7 +12,6 @@ import {
   frameType,
 } from "../../../testing/src/http/http2-frames.ts";
 
-/** Opens a connection. */
 export async function openRaw(address: Address): Promise<RawClient> {
   const socket = connect({ host: address.address, port: address.port, noDelay: true });
   await within(once(socket, "connect"), "a connection");
@@ -56,7 +55,6 @@ export class RawClient implements Disposable {
     this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
   }
 
-  /** Reads and discards data. */
   drain(): this {
     this.socket.on("data", (chunk: Buffer) => this.#count(chunk));
     return this;

@@ -40,7 +40,6 @@ function codesOfIdentifier(line: string): readonly Documented[] {
   });
 }
 
-/** Returns the identifiers in a text. */
 export const codesIn = (text: string): readonly string[] => [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
 
 // Matches an error's text in the source: a literal in the message's position, after an optional identifier.
@@ -62,12 +61,10 @@ export function matches(pattern: string, message: string): boolean {
 export const codeName = (code: Code): string | undefined =>
   Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
 
-/** A page about errors, and what it documents. */
 export interface ErrorPage {
   readonly page: string;
   /** The sources of errors, by file. */
   readonly sources: ReadonlyMap<string, string>;
-  /** The text of all tests. */
   readonly tests: string;
   /** The identifiers, by the file that declares them. */
   readonly unions: readonly { readonly file: string; readonly codes: readonly string[] }[];

@@ -6,7 +6,6 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 const read = (page: string): string =>
   readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
 
-/** Returns a page's anchors, derived from its headings as on GitHub. */
 function anchorsOf(page: string): Set<string> {
   const headings = read(page).matchAll(/^#+ (.*)$/gm);
   return new Set(Array.from(headings, ([, heading = ""]) => anchorOf(heading)));

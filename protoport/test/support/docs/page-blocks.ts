@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
-/** A fenced block in one page. */
 export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
@@ -112,7 +111,6 @@ export const pages: readonly string[] = [
   ...pagesIn("protoport/docs"),
 ];
 
-/** Returns the paths of a folder's pages, sorted. */
 export function pagesIn(folder: string): string[] {
   const names = readdirSync(join(projectFolder, folder), { recursive: true, encoding: "utf8" });
   return names
@@ -121,13 +119,9 @@ export function pagesIn(folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-/** Returns a page's text. */
 export const readPage = (page: string): string => readFileSync(join(projectFolder, page), "utf8");
-
-/** All fenced blocks on all pages. */
 export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);
 
-/** Returns a page's fenced blocks. */
 export function blocksOf(page: string): PageBlock[] {
   const text = readPage(page);
   return [...text.matchAll(/^```(.*)\n([^]*?)\n```$/gm)].map(({ index, 1: language = "", 2: block = "" }) => ({
@@ -139,7 +133,6 @@ export function blocksOf(page: string): PageBlock[] {
   }));
 }
 
-/** Returns whether a rule matches a block. */
 export function fits({ page, section, language, start = "" }: BlockRule, block: PageBlock): boolean {
   return (
     (page ?? block.page) === block.page &&

@@ -21,11 +21,9 @@ export function referencesIn(page: string, cell: string): readonly Reference[] {
   });
 }
 
-/** Returns the files among these references that do not exist. */
 export const missingFiles = (references: readonly Reference[]): readonly string[] =>
   references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
 
-/** Returns the titles in these references that their test files do not have. */
 export const missingTests = (references: readonly Reference[]): readonly string[] =>
   references.flatMap(({ file, titles }) => titles.filter((title) => !hasTest(file, title)));
 

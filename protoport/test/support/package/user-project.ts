@@ -7,20 +7,16 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 /** A user's project: a folder with installed packages and programs. */
 export interface UserProject {
   readonly path: string;
-  /** Writes a file, and creates its folders. */
   write(name: string, text: string): void;
   /** Runs a command, and returns its output. Throws with its output when it fails. */
   run(file: string, ...args: readonly string[]): string;
   /** Runs a command that may fail, and returns its output. */
   tryToRun(file: string, ...args: readonly string[]): string;
-  /** Runs a program, and returns its output. */
   runProgram(text: string): string;
 }
 
-/** The tarballs for the packages that programs use, by the names under which they are installed. */
 export type Tarballs = ReturnType<typeof tarballsIn>;
 
-/** A key in {@link Tarballs}. */
 export type PackageName = keyof Tarballs;
 
 /** Returns the tarballs that this suite's script has packed. */
@@ -32,7 +28,6 @@ export function tarballOf(name: string, folder: string = join(projectFolder, "di
   return join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
 }
 
-/** Returns the tarballs in a folder. */
 export function tarballsIn(folder: string): Readonly<Record<`@protoport/${LibraryName}`, string>> {
   const tarball = (name: string): string => tarballOf(name, folder);
   // oxfmt-ignore
@@ -59,7 +54,6 @@ type LibraryName =
 /** buf's package, which pages run with npx, in this repository's version. */
 export const buf: string = `@bufbuild/buf@${JSON.parse(readFileSync(join(projectFolder, "package.json"), "utf8")).devDependencies["@bufbuild/buf"]}`;
 
-/** Creates an empty ESM project. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
   const path = mkdtempSync(join(tmpdir(), "user-"));
   const write = (name: string, text: string): void => {

@@ -10,7 +10,6 @@ export type TokenRequest = Readonly<Record<string, string>>;
 export interface AuthorizationServer extends Disposable {
   readonly issuer: string;
   readonly keysUrl: string;
-  /** Signs a token with these claims. */
   readonly sign: IdentityProvider["sign"];
   /** The parameters with which clients have requested tokens, oldest first. */
   readonly tokenRequests: readonly TokenRequest[];

@@ -17,7 +17,6 @@ export const byDemand: NonNullable<JwtSource["timing"]> = {
   unknownKeyGapMs: 0,
 };
 
-/** Opens a verifier that uses a key source. */
 export async function openVerifier(
   source: Partial<JwtSource> & { issuer: string },
   log: OperatorLog = quietLog,
@@ -37,7 +36,6 @@ export function openVerifierAt(
   return openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
 }
 
-/** Verifies a token and returns the outcome. */
 export const outcomeOf = async (verifier: TokenVerifier, token: string): Promise<TokenOutcome> =>
   await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { CompactSign, exportJWK, generateKeyPair, type CryptoKey, type JWK } from "jose";
 import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** A provider's key pair. */
 export interface SigningKey {
   readonly algorithm: string;
   readonly keyId: string;
@@ -43,13 +42,11 @@ export const testExtension = "urn:example:extension";
 /** The audience that signed tokens have by default. */
 export const testAudience = "https://orders.example";
 
-/** Creates a key pair. */
 export async function createSigningKey(algorithm: string, keyId: string): Promise<SigningKey> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   return { algorithm, keyId, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: keyId, use: "sig" } };
 }
 
-/** A provider's paths. */
 interface ProviderPaths {
   /** The issuer's path: "" or "/realms/orders". */
   readonly issuer: string;

@@ -14,7 +14,6 @@ export type Way = "fast" | "fallback";
 /** The messages per code path that were read, written as they were read, and written with an unexpected value. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 
-/** Number of messages that are tested for each random type. */
 const messagesPerType = 100;
 
 /** Reads a message with generated code and protobuf-es, with and without unknown fields. Throws if results differ. */

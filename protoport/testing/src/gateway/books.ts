@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
-/** Number of books in a long list. */
 export const maxBooks = 100;
 
 /** Number of books in a list with about 10 MB as JSON. */
@@ -39,5 +38,4 @@ export function makeBook(n: number): Book {
   });
 }
 
-/** Returns the first books. */
 export const makeBooks = (count: number): Book[] => Array.from({ length: count }, (_, n) => makeBook(n));

@@ -8,7 +8,6 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 import { randomTypes as rollTypes } from "./random-types.ts";
 
-/** Whether a message can be written as JSON. */
 export type Outcome = "written" | "refused";
 
 const styles: readonly JsonStyle[] = [

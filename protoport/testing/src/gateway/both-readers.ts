@@ -10,7 +10,6 @@ import type { Dice } from "../dice.ts";
 import { rollJsonText } from "./random-json.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 
-/** A reader's result for a text. */
 type Outcome = { readonly message: unknown; readonly ignored: readonly string[]; readonly error: string | undefined };
 
 /** A text that both readers have read. */

@@ -16,7 +16,6 @@ export const transportNames = [
   "Fetch",
 ] as const;
 
-/** The name of an HTTP server. */
 export type TransportName = (typeof transportNames)[number];
 
 /** A gateway on every HTTP server. Dispose of the gateway with `await using`. */

@@ -17,10 +17,8 @@ import {
 /** A definition that a test writes as a descriptor. */
 export type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
 
-/** A message field in a {@link FileInit}. */
 export type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
 
-/** Returns a string field. */
 export function stringField(name: string, number: number): FieldInit {
   return {
     name,
@@ -38,7 +36,6 @@ export function serviceIn(file: FileInit | FileDescriptorProto, typeName: string
   return service;
 }
 
-/** Returns a file's message type by its full name. */
 export function messageIn(file: FileInit, typeName: string): DescMessage {
   const message = registryOf(file, undefined).getMessage(typeName);
   if (message === undefined) throw new Error(`the file has no message ${typeName}`);

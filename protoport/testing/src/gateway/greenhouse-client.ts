@@ -10,16 +10,12 @@ import {
 import { within } from "../deadline.ts";
 import { envelope, grpcResponse, type Script } from "./scripted-http2-server.ts";
 
-/** The `WaterBed` response for bed 7. */
 export const waterBedResponse: Uint8Array = toBinary(
   WaterBedResponseSchema,
   create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
 );
 
-/** The {@link waterBedResponse} in an envelope. */
 export const watered: Buffer = envelope(waterBedResponse);
-
-/** Responds with {@link watered} to each request. */
 export const respondWatered: Script = { request: (connection, id) => connection.send(...grpcResponse(id, watered)) };
 
 /** A greenhouse client and its upstream. Dispose of the client with `await using`, which fails calls in flight. */
@@ -28,7 +24,6 @@ export interface GreenhouseClient extends AsyncDisposable {
   readonly upstream: Upstream;
 }
 
-/** Opens a greenhouse client. */
 export function openGreenhouseClient(options: UpstreamOptions): GreenhouseClient {
   const upstream = createUpstream(options);
   const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
@@ -46,5 +41,4 @@ export async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Calls `WaterBed`, and returns its outcome. */
 export const wateringOf = ({ greenhouse }: GreenhouseClient): Promise<string> => outcomeOf(greenhouse.waterBed({}));

@@ -19,7 +19,6 @@ export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading"
 export interface TestGreenhouse {
   readonly gateway: Gateway;
   readonly address: Address;
-  /** Returns the number of open requests. */
   openRequests(): number;
   /** The requests passed to `onResponse`, in order. */
   readonly completedRequests: readonly CompletedRequest[];
@@ -115,7 +114,6 @@ export const callings: readonly Calling[] = [
   { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
 ];
 
-/** Creates a greenhouse client. */
 export const greenhouseClient = (calling: Calling, address: Address): Client<typeof GreenhouseService> =>
   createClient(GreenhouseService, calling.transport(address));
 

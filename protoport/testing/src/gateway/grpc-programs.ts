@@ -18,7 +18,6 @@ export type GrpcProgram = { readonly file: string; readonly args: readonly strin
 /** A gRPC server in a separate process. Dispose of the server with `await using`. */
 export interface GrpcServerProcess extends AsyncDisposable {
   readonly port: number;
-  /** The address for an upstream. */
   readonly address: string;
   readonly process: CommandLine["process"];
 }
@@ -68,7 +67,6 @@ interface EchoServer {
   readonly argsAt?: (port: number, args: readonly string[]) => readonly string[];
 }
 
-/** Builds a `protoport/proxy/test/suites/interop/go/` program. */
 export async function buildGo(name: "echo" | "interop" | "caller" | "restarts"): Promise<GrpcProgram> {
   const folder = copyRecipe("protoport/proxy/test/suites/interop/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });

@@ -11,7 +11,6 @@ export class KeptConnections implements Disposable {
   readonly #opened = new Map<Address, Promise<Http2Connection>>();
   readonly #idle = new Map<Address, Http1Connection>();
 
-  /** Sends a complete request and reads the complete response. */
   async exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
     if (version === "1.1") return await this.#exchangeHttp1(address, request);
     const connection = await (this.#opened.get(address) ?? this.#open(address));

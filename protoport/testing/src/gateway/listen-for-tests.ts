@@ -6,7 +6,6 @@ import { startOnLoopback } from "../http/listen-on-loopback.ts";
 /** The servers for HTTP/2: the gateway itself, or a node:http2 server in which the gateway's handler is mounted. */
 export const http2Servers = ["listening", "mounted"] as const;
 
-/** An item in {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
 /** Listen options, and the HTTP/2 server. The default is "listening". A mounted server supports only HTTP/2. */
@@ -14,11 +13,8 @@ export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }
 
-/** A listening gateway. */
 export interface Listening {
-  /** The server's address. */
   readonly address: Address;
-  /** Returns the number of open requests. */
   openRequests(): number;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import type { Field, HttpRequest } from "../http/exchange.ts";
 
-/** The stateless MCP revision. */
 export const statelessRevision = "2026-07-28";
 
 /** The latest MCP revision that begins with `initialize`. */
@@ -12,7 +11,6 @@ export const statelessMeta: Readonly<Record<string, unknown>> = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-/** Returns a procedure's tool name. */
 export const toolNameOf = (procedure: string): string => procedure.slice(1).replaceAll(/[./]/g, "_");
 
 /** Returns a POST with JSON to the MCP path. */

@@ -139,7 +139,6 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   }),
 );
 
-/** Returns an RPC by name. */
 export function oddMethod(name: string): DescMethod {
   const method = oddNames.methods.find((each) => each.name === name);
   if (method === undefined) throw new Error(`the service has no RPC ${name}`);

@@ -94,7 +94,6 @@ export const withNeedingService: FileInit = { ...wholeService,
     { name: "Other", method: [{ name: "Get", inputType: ".a.Typed", outputType: ".a.Typed" }] }],
 };
 
-/** Returns a binary google.protobuf.FileDescriptorSet with these files. */
 export function setOfFiles(files: readonly FileInit[]): Uint8Array {
   const protos = files.map((each) => create(FileDescriptorProtoSchema, each));
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: protos }));

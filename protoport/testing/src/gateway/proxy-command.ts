@@ -14,13 +14,9 @@ export async function runProxyCommand(
 
 /** `protoport` in this process. Dispose of the command with `await using`, which requires the exit code 0. */
 export class ProxyCommand implements AsyncDisposable {
-  /** The lines on standard output. */
   readonly printed: string[] = [];
-  /** The lines on standard error. */
   readonly errors: string[] = [];
-  /** The lines on standard output and standard error. */
   readonly lines: string[] = [];
-  /** The exit code. */
   readonly done: Promise<number>;
   /** The signals that the command listens to. */
   readonly signals: string[] = [];
@@ -70,7 +66,6 @@ export class ProxyCommand implements AsyncDisposable {
     return await within(this.#findLine(pattern, from), `a line that matches ${String(pattern)}`);
   }
 
-  /** Stops the command, as SIGTERM does. */
   stop(): void {
     this.#stopped.resolve();
   }

@@ -1,4 +1,3 @@
-/** The signature in version 2 of the PROXY protocol. */
 const signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 
 /** Encodes a version 2 header with command and family. `content` is the addresses and TLVs. */

@@ -49,7 +49,6 @@ export const randomTypes: Registry = createRegistry(
 );
 
 const all = [...randomTypes];
-/** All message types in {@link randomTypes}. */
 export const randomMessageTypes: readonly DescMessage[] = all.filter((desc) => desc.kind === "message");
 const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === "extension");
 const maxDepth = 4;

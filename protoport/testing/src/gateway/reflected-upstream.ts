@@ -108,7 +108,6 @@ export class ReflectedUpstream implements AsyncDisposable {
   }
 }
 
-/** Starts an upstream that offers services. */
 export async function startReflectedUpstream(...services: readonly DescService[]): Promise<ReflectedUpstream> {
   const upstream = new ReflectedUpstream();
   upstream.offer(...services);

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { buffer } from "node:stream/consumers";
 import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** A request that a REST server received. */
 interface ReceivedRequest {
   /** The request's method and target, such as `GET /v1/things?a=b`. */
   readonly line: string;
@@ -14,7 +13,6 @@ interface ReceivedRequest {
 interface RestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly seen: readonly ReceivedRequest[];
-  /** Returns the number of open requests. */
   open(): number;
 }
 
@@ -40,7 +38,6 @@ export async function startRestServer(
   return { ...(await startOnLoopback(server)), seen, open: () => open };
 }
 
-/** Responds with JSON, or with any other body. */
 export function respondWith(
   response: ServerResponse,
   status: number,

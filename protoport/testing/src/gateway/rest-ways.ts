@@ -4,7 +4,6 @@ import type { Http2Server } from "./listen-for-tests.ts";
 /** A transport over REST with separate code for bodies. */
 type RestWay = { readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: Http2Server };
 
-/** The transports over REST that have separate code for bodies. */
 export const restWays: readonly RestWay[] = [
   { name: "HTTP/1.1", version: "1.1", http2: "listening" },
   { name: "HTTP/2", version: "2", http2: "listening" },

@@ -15,18 +15,15 @@ import {
 } from "../http/http2-frames.ts";
 import { encodeEnvelope } from "./envelope.ts";
 
-/** One connection to a {@link ScriptedServer}. */
 export interface ScriptedConnection {
   readonly socket: Socket;
   /** The connection's index, from 0. */
   readonly index: number;
   /** Number of complete requests that the connection has received, including the current request. */
   readonly requests: number;
-  /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
 }
 
-/** The behaviour of a {@link ScriptedServer}. */
 export interface Script {
   /** The first frames that the server sends. The default is an empty SETTINGS frame. */
   readonly opening?: readonly Frame[] | Buffer;
@@ -44,7 +41,6 @@ export interface ScriptedServer {
   /** Number of complete requests received. */
   readonly requests: number;
   readonly connections: number;
-  /** Number of open connections. */
   readonly open: number;
   /** The frames received on all connections. */
   readonly frames: readonly Frame[];

@@ -5,7 +5,6 @@ import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 import type { Address } from "../http/exchange.ts";
 import { createTestGateway } from "./test-gateway.ts";
 
-/** An account, as clients create one. */
 interface NewAccount {
   readonly name: string;
   readonly email: string;

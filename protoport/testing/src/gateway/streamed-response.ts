@@ -36,7 +36,6 @@ export async function openResponse(
   return { header: fieldsOf(raw), body: stream, [Symbol.dispose]: () => connection[Symbol.dispose]() };
 }
 
-/** Collects a body's text. */
 export class TextCollector {
   readonly #body: Readable;
   #text = "";

@@ -70,10 +70,8 @@ export type Wire = { readonly name: string; readonly format: WireFormat; readonl
 /** Every wire format on every HTTP version that supports it. */
 export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
 
-/** The {@link wires}, and the wires for MCP tools. */
 export const wiresWithTools: readonly Wire[] = [...wires, ...wiresOfFormat(mcpFormat)];
 
-/** Returns the wires for one or several formats. */
 export const wiresOf = (...names: readonly WireFormatName[]): readonly Wire[] =>
   names.flatMap((name) => wiresOfFormat(wireFormats[name]));
 
@@ -120,7 +118,6 @@ export function rpcRequest(
   };
 }
 
-/** Sends a request on a separate connection. */
 export const exchange = async (address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> =>
   version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
 

@@ -28,7 +28,6 @@ export interface HttpResponse {
 /** The address of a server under test, which is an IP address and port, or a Unix socket's path. */
 export type Address = Pick<AddressInfo, "address" | "port">;
 
-/** Opens a connection to a server under test. */
 export function openSocket({ address, port }: Address): Socket {
   const target = isPath(address) ? { path: address } : { host: address, port, noDelay: true };
   return connect({ ...target, allowHalfOpen: true });

@@ -16,13 +16,11 @@ interface Http1Response extends HttpResponse {
 /** A client connection over HTTP/1.1 that sends exactly the bytes that a test writes. */
 export interface Http1Connection {
   readonly socket: Socket;
-  /** Sends bytes. A string is encoded as Latin-1, so that any byte can be written as an escape. */
   write(bytes: string | Uint8Array): void;
   /** Writes a well-formed request. Several requests may be pipelined before a response is read. */
   request(request: HttpRequest): void;
   /** Reads a complete response. @param httpMethod - because the response to HEAD has no body */
   readResponse(httpMethod?: string): Promise<Http1Response>;
-  /** Reads until the server closes the connection. */
   readToEnd(): Promise<Buffer>;
   /** Waits until the server sends more bytes or closes the connection. Returns whether it closed the connection. */
   atEnd(): Promise<boolean>;

@@ -29,7 +29,6 @@ export interface Http2Connection {
   readonly session: ClientHttp2Session;
   /** Opens a stream and sends only the header, with END_STREAM if the request has no body. */
   open(request: HttpRequest, options?: { readonly endStream: boolean }): ClientHttp2Stream;
-  /** Sends a complete request and reads the complete response. */
   exchange(request: HttpRequest): Promise<Http2Response>;
   [Symbol.dispose](): void;
 }

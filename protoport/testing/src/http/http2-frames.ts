@@ -16,7 +16,6 @@ export const frameType = {
 /** The frame flags (RFC 9113 §6). A bit may have different meanings in different frame types. */
 export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
-/** One HTTP/2 frame. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -40,7 +39,6 @@ interface FrameStream {
 /** A client connection over HTTP/2 on a plain socket, for frames that no client library sends. */
 export interface FrameConnection extends FrameStream, Disposable {
   readonly socket: Socket;
-  /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
   /** Sends frames and a PING, and waits until the server has handled them. Skips what it sends before. */
   settle(...frames: readonly Frame[]): Promise<void>;
@@ -53,7 +51,6 @@ export type StreamEnd =
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
 
-/** Options for {@link openFrames}. */
 interface FrameConnectionOptions {
   /** Whether preface and SETTINGS are sent. The default is true. */
   readonly settled?: boolean;
@@ -113,7 +110,6 @@ export const pingFrame: Frame = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 export const headersFrame = (streamId: number, header: readonly Field[], flags: number = 0): Frame =>
   frame(frameType.headers, flags | frameFlag.endHeaders, streamId, headerBlock(header));
 
-/** Creates a DATA frame. @param flags - usually 0 or END_STREAM */
 export const dataFrame = (streamId: number, bytes: Uint8Array, flags: number = 0): Frame =>
   frame(frameType.data, flags, streamId, bytes);
 
@@ -145,7 +141,6 @@ function hpackInteger(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** Encodes a frame (RFC 9113 §4.1). */
 export function frameBytes({ type, flags, streamId, payload }: Frame): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.byteLength, 0, 3);

@@ -18,7 +18,6 @@ export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port:
 export interface LoopbackServer {
   readonly baseUrl: string;
   readonly address: Address;
-  /** The open connections. */
   readonly sockets: ReadonlySet<Socket>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -6,11 +6,8 @@ import { startOnLoopback } from "./listen-on-loopback.ts";
 export interface LossyProxy extends AsyncDisposable {
   /** The proxy's address, as a gRPC target. */
   readonly target: string;
-  /** Number of connections that were cut. */
   readonly cuts: number;
-  /** Number of open connections. */
   readonly open: number;
-  /** Whether a cut is pending. */
   readonly isArmed: boolean;
   /** Cuts a connection after the server has sent this many further bytes, which are still forwarded. */
   cutAfter(bytes: number): void;

@@ -14,7 +14,6 @@ export async function retainedBytes(): Promise<number> {
   return heapUsed + external;
 }
 
-/** Runs a full garbage collection. */
 export function collectGarbage(): void {
   collect();
 }

@@ -10,7 +10,6 @@ import type { Http2Stream, StreamReceiver } from "../../../gateway/src/engine/ht
 import { type FrameConnection, openFrames } from "../http/http2-frames.ts";
 import { type LoopbackServer, startOnLoopback, withServer } from "../http/listen-on-loopback.ts";
 
-/** The engine's options under test. */
 interface EngineOptions {
   /** Serves a request. The default is {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
@@ -22,7 +21,6 @@ interface EngineOptions {
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
-/** An HTTP/2-only server. */
 export interface Engine extends LoopbackServer {
   readonly connections: ReadonlySet<Http2Connection>;
 }

@@ -13,7 +13,6 @@ import {
   type StreamEnd,
 } from "../http/http2-frames.ts";
 
-/** A request header without a body. */
 export const getHeader: readonly Field[] = [
   [":method", "GET"],
   [":scheme", "http"],
@@ -21,37 +20,28 @@ export const getHeader: readonly Field[] = [
   [":authority", "x"],
 ];
 
-/** The header block for {@link getHeader}. */
 export const getBlock: Buffer = headerBlock(getHeader);
 
 /** Returns the header for a request with a body. */
 export const postHeader = (...more: readonly Field[]): Field[] => [[":method", "POST"], ...getHeader.slice(1), ...more];
 
-/** Returns a complete request's frame. */
 export const whole = (streamId: number): Frame => headersFrame(streamId, getHeader, frameFlag.endStream);
 
 /** Returns the header frame of a request whose body is pending. */
 export const begun = (streamId: number, ...more: readonly Field[]): Frame =>
   headersFrame(streamId, postHeader(...more));
 
-/** Encodes 32-bit numbers. */
 export const uint32 = (...values: readonly number[]): Buffer =>
   Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
 
-/** Creates a SETTINGS frame with one setting. */
 export const settingFrame = (id: number, value: number): Frame =>
   frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
 
 export const windowUpdateFrame = (streamId: number, increment: number): Frame =>
   frame(frameType.windowUpdate, 0, streamId, uint32(increment));
 
-/** The stream ended with a 200 response. */
 export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };
-
-/** The stream was reset before a response. */
 export const resetWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "reset", httpStatus: 0, errorCode });
-
-/** The connection was closed with GOAWAY. */
 export const goAwayWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "go-away", httpStatus: 0, errorCode });
 
 /** A field that makes {@link echoUnlessHeld} neither consume the body nor respond. */

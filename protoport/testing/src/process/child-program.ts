@@ -6,7 +6,6 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { within } from "../deadline.ts";
 
-/** The project folder. */
 export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /** An environment with Node's compile cache, which halves the time that a program takes to load the sources. */
@@ -14,7 +13,6 @@ export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
 };
 
-/** A program result. */
 export type ProgramResult = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };
 
 /** A program's working directory, environment and timeout. */

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../deadline.ts";
 
-/** Milliseconds between two process checks. */
 const pollIntervalMs = 10;
 
 /**

@@ -10,9 +10,7 @@ import { toolsFolder } from "./tools-folder.ts";
 export const openSchemathesis = (): Promise<string> =>
   openPython(join(projectFolder, "protoport/test/suites/openapi/requirements.txt"));
 
-/** The result of {@link fuzz}. */
 interface FuzzResult {
-  /** The number of requests. */
   readonly generated: number;
   /** The failed checks, as schemathesis prints them. */
   readonly failures: readonly string[];

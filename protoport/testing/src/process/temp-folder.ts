@@ -5,7 +5,6 @@ import { join } from "node:path";
 /** A temporary folder, which is deleted when it is disposed of. */
 export interface TempFolder {
   readonly path: string;
-  /** Returns a file's path in the folder. */
   file(name: string): string;
   /** Writes a file in the folder, and returns the file's path. */
   write(this: void, name: string, content: string | Uint8Array): string;

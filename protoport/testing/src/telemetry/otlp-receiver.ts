@@ -26,9 +26,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
   readonly resources: Record<string, unknown>[];
-  /** The received metric names. */
   readonly metrics: Set<string>;
-  /** All received requests. */
   readonly requests: IncomingMessage[];
   /** Sends the response to a request. The default response is 200. */
   respond: (response: ServerResponse) => void;

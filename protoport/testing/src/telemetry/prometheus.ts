@@ -16,15 +16,12 @@ export interface QueryResponse {
 
 type AlertsResponse = { readonly data: { readonly alerts: readonly Alert[] } };
 
-/** A pending or firing alert. */
 type Alert = { readonly state: string; readonly labels: Readonly<Record<string, string>> };
 
-/** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {
   ask<Answer>(path: string): Promise<Answer>;
   /** Returns the value of a query's first series, or NaN if the query has no series. */
   valueOf(query: string): Promise<number>;
-  /** Returns the firing alerts. */
   firing(): Promise<readonly Alert[]>;
 }
 

@@ -10,7 +10,6 @@ import {
 
 /** A registered OpenTelemetry SDK. */
 export interface RegisteredSdk extends Disposable {
-  /** The ended spans, in their order. */
   readonly spans: readonly ReadableSpan[];
 }
 

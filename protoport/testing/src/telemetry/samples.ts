@@ -1,4 +1,3 @@
-/** A sample in the Prometheus text format. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;

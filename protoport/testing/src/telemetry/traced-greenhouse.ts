@@ -17,14 +17,12 @@ export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/readi
 /** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
 type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
 
-/** Options for a {@link TracedGreenhouse}. */
 interface TracedOptions {
   readonly options?: Partial<GatewayOptions>;
   readonly tracing?: TracingOptions;
   readonly listen?: TestListenOptions;
 }
 
-/** Starts a greenhouse with OpenTelemetry. */
 export async function startTraced(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   { options = {}, tracing, listen }: TracedOptions = {},

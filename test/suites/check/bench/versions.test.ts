@@ -32,7 +32,6 @@ test.each([
   expect(documented).toBe(locked);
 });
 
-/** Returns a package's version in a folder's package-lock.json. */
 function npmVersion(folder: string, name: string): string | undefined {
   const lock: { readonly packages: Readonly<Record<string, { readonly version?: string }>> } = JSON.parse(
     read(join(folder, "package-lock.json")),

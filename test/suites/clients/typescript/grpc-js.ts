@@ -3,11 +3,9 @@ import { type CallOptions, type ChannelCredentials, credentials, Metadata, type 
 import { readFileSync } from "node:fs";
 import { type Call, type Outcome, trusted } from "./script.ts";
 
-/** How the connection is secured. */
 export const channelCredentials: ChannelCredentials =
   trusted === undefined ? credentials.createInsecure() : credentials.createSsl(readFileSync(trusted));
 
-/** A stub's call with metadata, options and a callback. */
 export type StubCall = (metadata: Metadata, options: CallOptions, done: (error: ServiceError | null) => void) => void;
 
 /** Makes a stub's call, and resolves to its outcome. */
@@ -22,7 +20,6 @@ export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<O
   });
 }
 
-/** Returns a failed call's outcome. */
 export function outcomeOf(error: unknown): Outcome {
   const { code, details } = Object(error);
   return { code, message: details };

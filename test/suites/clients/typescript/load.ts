@@ -4,7 +4,6 @@ import type { Outcome } from "./script.ts";
 export interface Streams {
   readonly echo: (pieces: AsyncIterable<Piece>) => AsyncIterable<Piece>;
   readonly count: (pieces: number) => AsyncIterable<Piece>;
-  /** Returns a failed stream's outcome. */
   readonly outcomeOf: (error: unknown) => Outcome;
 }
 

@@ -1,13 +1,11 @@
 import { createInterface } from "node:readline";
 import { callFor, count, echo, type Streams } from "./load.ts";
 
-/** The server's address. */
 export const authority: string = process.argv[2] ?? "";
 
 /** The file with the authority to trust, or `undefined` for cleartext. */
 export const trusted: string | undefined = process.argv[3];
 
-/** The server's base URL. */
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
 
 /** A plant, the credential as header fields, and the timeout. */

@@ -107,7 +107,6 @@ async function logsProbe(server: ConfiguredServer): Promise<boolean> {
   return JSON.stringify(server.lines()).includes("/livez");
 }
 
-/** Returns the name in the certificate that the server presents. */
 async function presents({ port }: ConfiguredServer): Promise<unknown> {
   const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
   await once(socket, "secureConnect");

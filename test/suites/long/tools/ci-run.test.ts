@@ -5,7 +5,6 @@ import { createTempFolder, projectFolder, runProgram, type TempFolder } from "@p
 
 // Runs .ci/run in a folder where npm and the other programs are scripts that behave as each test case requires.
 
-/** A suite's behaviour. */
 interface FakeSuite {
   /** The report that it writes, if any. */
   readonly report?: { readonly numPassedTests: number; readonly numFailedTests: number };

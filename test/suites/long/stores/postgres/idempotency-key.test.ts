@@ -10,7 +10,6 @@ import { deleteCall, failAttempts, openClient, runBatchWith, runSql, sentDeletio
 
 const server = await startPostgresOfFile();
 
-/** Creates a schema with plants from 1 on, and opens its store. */
 async function openPlants(count: number) {
   const url = await server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
   const store = await openPostgresStore({ url });

@@ -131,7 +131,6 @@ function watch(folder: TempFolder) {
     find: () => identity.findProblem()?.text,
     deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: ["deleted"] }),
     other,
-    /** Copies the whole log into the file. */
     checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),
     [Symbol.dispose]: () => {
       other.close();
