@@ -75,19 +75,16 @@ async function refusedWith(admit: BearerAuth["admit"], request: CredentialReques
 }
 
 /** Returns an UNAUTHENTICATED refusal. `parameters` follow the realm in the challenge. */
-function unauthenticated(errorCode: string, message: string, parameters = "") {
-  return {
-    code: Code.Unauthenticated,
-    errorCode,
-    message,
-    header: { "www-authenticate": `Bearer realm="orders"${parameters}` },
-  };
-}
+const unauthenticated = (errorCode: string, message: string, parameters = "") => ({
+  code: Code.Unauthenticated,
+  errorCode,
+  message,
+  header: { "www-authenticate": `Bearer realm="orders"${parameters}` },
+});
 
 /** The challenge with an error code. Its description repeats the message. */
-function challenged(errorCode: string, message: string, error: string) {
-  return unauthenticated(errorCode, message, `, error="${error}", error_description="${message}"`);
-}
+const challenged = (errorCode: string, message: string, error: string) =>
+  unauthenticated(errorCode, message, `, error="${error}", error_description="${message}"`);
 
 const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
 const malformed = challenged(
@@ -149,8 +146,7 @@ describe.each([
   test.each(refusals)("refuses $name and reports the cause", async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
-    const errorCode = errorCodeOf(error);
-    expect({ code, errorCode, message, header: Object.fromEntries(metadata) }).toEqual(want);
+    expect({ code, errorCode: errorCodeOf(error), message, header: Object.fromEntries(metadata) }).toEqual(want);
     expect(credentialRefusalOf(error)).toMatchObject(cause);
   });
 
@@ -250,9 +246,8 @@ describe("createBearerAuth", () => {
     expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
   });
 
-  test("admits a request synchronously if the verifier is synchronous", () => {
-    expect(createBearerAuth(synchronous, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
-  });
+  test("admits a request synchronously if the verifier is synchronous", () =>
+    expect(createBearerAuth(synchronous, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined());
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
     "for $name, adds resource_metadata to the challenge (RFC 9728 §5.1)",
@@ -271,9 +266,8 @@ describe("createBearerAuth", () => {
       realm,
       requiredScope: (procedure) => (procedures.push(procedure), undefined),
     });
-    for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
+    for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"])
       await admit(toRequest({ procedure, authorization: "Bearer good" }));
-    }
     expect(procedures).toEqual(["/a.B/C", "/a.B/D"]);
   });
 
@@ -282,8 +276,7 @@ describe("createBearerAuth", () => {
       { verify: () => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(["a"]) }) },
       { realm, requiredScope: (procedure) => (procedure === deleteOrder ? ["a", "b"] : ["a"]) },
     );
-    const refused = toRequest({ authorization: "Bearer good" });
-    const { metadata } = await refusedWith(admit, refused);
+    const { metadata } = await refusedWith(admit, toRequest({ authorization: "Bearer good" }));
     expect(metadata.get("www-authenticate")).toContain('scope="a b"');
     await admit(toRequest({ procedure: "/a.B/D", authorization: "Bearer good" }));
     const { deleteOrder: method } = OrderService.method;
@@ -297,7 +290,6 @@ describe("createBearerAuth", () => {
     await expect(admitted).rejects.toThrow("requiredScope must be synchronous, got a promise");
   });
 
-  test("rejects a realm with a line break", () => {
-    expect(() => createBearerAuth(synchronous, { realm: "a\r\nb" })).toThrow(RangeError);
-  });
+  test("rejects a realm with a line break", () =>
+    expect(() => createBearerAuth(synchronous, { realm: "a\r\nb" })).toThrow(RangeError));
 });

@@ -12,9 +12,7 @@ describe("readBearerToken", () => {
     { name: "accepts every character of b64token", given: "Bearer aZ09-._~+/==", want: "aZ09-._~+/==" },
     { name: "accepts a token of one character", given: "Bearer a", want: "a" },
     { name: "accepts a token of the maximum length", given: `Bearer ${longest}`, want: longest },
-  ])("$name", ({ given, want }) => {
-    expect(readBearerToken(given)).toEqual({ kind: "token", token: want });
-  });
+  ])("$name", ({ given, want }) => expect(readBearerToken(given)).toEqual({ kind: "token", token: want }));
 
   test.each([
     ["returns missing without an Authorization header", null, "missing"],
@@ -44,9 +42,7 @@ describe("readBearerToken", () => {
     ["rejects a parameter", "Bearer token=abc", "malformed"],
     ["rejects a token over the maximum length", `Bearer ${longest}a`, "malformed"],
     ["rejects a token of one megabyte", `Bearer ${"a".repeat(2 ** 20)}`, "malformed"],
-  ])("%s", (_name, given, want) => {
-    expect(readBearerToken(given)).toEqual({ kind: want });
-  });
+  ])("%s", (_name, given, want) => expect(readBearerToken(given)).toEqual({ kind: want }));
 
   test("accepts exactly the values that RFC 6750 §2.1 allows", () => {
     const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));

@@ -16,9 +16,7 @@ describe("formatChallenge", () => {
         want: String.raw`Bearer realm="the \"big\" \\ store"` },
       { name: "writes an empty realm", given: { realm: "" }, want: 'Bearer realm=""' },
     ],
-  )("$name", ({ given, want }) => {
-    expect(formatChallenge(given)).toBe(want);
-  });
+  )("$name", ({ given, want }) => expect(formatChallenge(given)).toBe(want));
 
   test("quotes every printable ASCII value so that it can be parsed back", () => {
     const printable = fc.string({

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import { parseJsonObject } from "../src/json-object.ts";
 
-test("parseJsonObject returns an object", () => {
+test("parseJsonObject returns an object", () =>
   expect(parseJsonObject('{"https:\\/\\/id.example\\/roles":["a\\\\b"]}', "it")).toEqual({
     kind: "value",
     value: { "https://id.example/roles": ["a\\b"] },
-  });
-});
+  }));
 
 test.each([
   ["an array", "[]", "is not a JSON object"],

@@ -7,7 +7,6 @@ import { digestOf, type TokenVerifier } from "../src/token-verifier.ts";
 import { createTempFolder, within } from "../../testing/src/index.ts";
 
 const quiet: OperatorLog = { info: () => {}, warn: () => {} };
-
 const line = (token: string): string => `sha256:${digestOf(token)} ${token} - -\n`;
 
 function accepts(verifier: TokenVerifier, token: string): boolean {

@@ -28,9 +28,8 @@ async function open(sources: TokenSources, log: OperatorLog = quietLog): Promise
   return opened.value;
 }
 
-async function outcomeOf(verifier: TokenVerifier, text: string): Promise<TokenOutcome> {
-  return await verifier.verify({ text, digest: digestOf(text) });
-}
+const outcomeOf = async (verifier: TokenVerifier, text: string): Promise<TokenOutcome> =>
+  await verifier.verify({ text, digest: digestOf(text) });
 
 describe("openTokenVerifier", () => {
   test("uses every configured source", async () => {
@@ -234,9 +233,8 @@ describe("createVerifierChain", () => {
     expect(verifier.verify({ text: "", digest: "" })).toEqual(good);
   });
 
-  test("returns unknown without verifiers", async () => {
-    expect(await outcomeOf(createVerifierChain([]), "token")).toMatchObject({ kind: "unknown" });
-  });
+  test("returns unknown without verifiers", async () =>
+    expect(await outcomeOf(createVerifierChain([]), "token")).toMatchObject({ kind: "unknown" }));
 
   test("reloads and closes all verifiers", async () => {
     const calls: string[] = [];

@@ -36,7 +36,7 @@ describe("createResourceMetadata", () => {
     const { endpoints, url, urlsByPath } = createResourceMetadata(options);
     const wanted = ["", "/mcp", "/tools"];
     expect(endpoints).toMatchObject(wanted.map((each) => ({ path: path + each, open: true, atRoot: true })));
-    for (const [at, each] of wanted.entries()) {
+    for (const [at, each] of wanted.entries())
       expect(await documentOf(endpoints[at])).toEqual({
         resource: resource + each,
         authorization_servers: issuers,
@@ -44,7 +44,6 @@ describe("createResourceMetadata", () => {
         bearer_methods_supported: ["header"],
         resource_name: "Orders",
       });
-    }
     expect(url).toBe(new URL(path, publicUrl).href);
     const prefix = new URL(resource).pathname.replace(/^\/$/, "");
     for (const each of ["/mcp", "/tools"]) {

@@ -23,9 +23,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
 }
 
-test("a rate limit admits a burst of one second's calls", () => {
-  expect(openLimit().takeCalls("a", 30)).toBe(10);
-});
+test("a rate limit admits a burst of one second's calls", () => expect(openLimit().takeCalls("a", 30)).toBe(10));
 
 test.each([
   { waitMs: 99, calls: 0 },

@@ -275,9 +275,7 @@ describe("the challenge of an MCP call before 2026-07-28", () => {
     expect(challengeFor(scopes)).toContain(`scope="${want}"`);
   });
 
-  test("is not sent to a token with all scopes", () => {
-    expect(challengeFor(["beds.manage", "beds.water"])).toBeNull();
-  });
+  test("is not sent to a token with all scopes", () => expect(challengeFor(["beds.manage", "beds.water"])).toBeNull());
 });
 
 test.each(["a b", "", "李", '"'])("the scope %j is refused in initialScopes", (scope) => {

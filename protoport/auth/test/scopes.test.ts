@@ -43,9 +43,8 @@ const checks: Readonly<Record<string, Check>> = {
   "admit with a limit per principal": ({ admit }) => ({ admit: limitRates(admit, { perPrincipal: 1000 }) }),
 };
 
-function callTool(procedure: string): HttpRequest {
-  return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
-}
+const callTool = (procedure: string): HttpRequest =>
+  statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
 
 // oxfmt-ignore
 const calls: readonly { readonly name: string; readonly request: HttpRequest; readonly refusedStatus?: number }[] = [
@@ -105,8 +104,7 @@ describe.each(
       expect(completed[0]?.error?.code).toBe(Code.PermissionDenied);
       expect(completed[0]?.error?.metadata.get("www-authenticate")).toBe(challenge);
       expect(handled).toEqual([]);
-      const accepted = await within(gateway.ask(transport, withToken(request, scope)), "the response");
-      expect(accepted.httpStatus).toBe(200);
+      expect((await within(gateway.ask(transport, withToken(request, scope)), "the response")).httpStatus).toBe(200);
       expect(handled.splice(0)).toHaveLength(1);
       expect(verifier.calls).toBe(callsBefore + 2);
     }
@@ -146,11 +144,10 @@ test("limitRates counts a tool call once", async () => {
       admit: limitRates(auth.admit, rates),
     });
     const statuses: number[] = [];
-    for (const token of ["beds.read", scope, scope]) {
+    for (const token of ["beds.read", scope, scope])
       statuses.push(
         (await gateway.ask("a handler in node:http", withToken(callTool(waterBedProcedure), token))).httpStatus,
       );
-    }
     expect(statuses).toEqual([403, 200, 429]);
   }
 });

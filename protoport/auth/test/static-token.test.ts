@@ -34,7 +34,5 @@ describe("createStaticTokenVerifier", () => {
     ["returns unknown for another token", digestOf("ci-toke"), "unknown"],
     ["returns unknown for a digest with the prefix of another", sharedPrefix + "3".repeat(48), "unknown"],
     ["returns expired for an expired token", digestOf("earlier"), "expired"],
-  ])("%s", (_name, given, want) => {
-    expect(verifier.verify({ digest: given, text: "" })).toMatchObject({ kind: want });
-  });
+  ])("%s", (_name, given, want) => expect(verifier.verify({ digest: given, text: "" })).toMatchObject({ kind: want }));
 });

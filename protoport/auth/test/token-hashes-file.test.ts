@@ -37,12 +37,11 @@ test("revokeToken syncs the file before and the directory after the rename", asy
   await handle.close();
   const methods = ["writeFile", "sync"].map((name) => [name, Reflect.get(handles, name)] as const);
   const { rename } = fs;
-  for (const [name, method] of methods) {
+  for (const [name, method] of methods)
     Reflect.set(handles, name, function recorded(this: object, ...args: unknown[]): unknown {
       steps.push(name);
       return Reflect.apply(method, this, args);
     });
-  }
   fs.rename = (...paths) => {
     steps.push("rename");
     return rename(...paths);

@@ -97,10 +97,9 @@ describe("removeToken", () => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 
-  test("reports that no token has the name", () => {
+  test("reports that no token has the name", () =>
     expect(removeToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
       kind: "problems",
       problems: ["no token is named ci"],
-    });
-  });
+    }));
 });

@@ -24,6 +24,4 @@ test.each([
   { name: "a truncated token", text: `orders_${random}`, want: false },
   { name: "a token with another prefix", text: `offers_${random}0000000`, want: false },
   { name: "a token of 43 base64url characters", text: "kgtvBLzoSt89sauqAGZ0lJH_ktBVNLejLri9BGLHG7w", want: false },
-])("isMistyped returns $want if $name is given", ({ text, want }) => {
-  expect(isMistyped(text, prefix)).toBe(want);
-});
+])("isMistyped returns $want if $name is given", ({ text, want }) => expect(isMistyped(text, prefix)).toBe(want));

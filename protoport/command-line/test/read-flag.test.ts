@@ -16,9 +16,7 @@ describe("readFlag", () => {
     expect(readFlag({ value: given }, "value", type)).toEqual(want);
   });
 
-  test("returns undefined for a missing flag", () => {
-    expect(readFlag({}, "value", integer(0, 1))).toBeUndefined();
-  });
+  test("returns undefined for a missing flag", () => expect(readFlag({}, "value", integer(0, 1))).toBeUndefined());
 
   test.each<{ type: SettingType<unknown>; given: string; problem: string }>([
     ...["", " 7", "07", "0x7", "1e3", "1.5", "-1", "65536", "99999999999999999999"].map((given) => ({

@@ -6,8 +6,7 @@ import { projectFolder, runProgram } from "../../testing/src/process/child-progr
 
 const source = JSON.stringify(join(projectFolder, "protoport/command-line/src/stop-signals.ts"));
 
-function programOf(first: NodeJS.Signals, second: NodeJS.Signals, afterMs: number): string {
-  return `
+const programOf = (first: NodeJS.Signals, second: NodeJS.Signals, afterMs: number): string => `
     import { firstStopSignal } from ${source};
     let nowMs = 5_000;
     performance.now = () => nowMs;
@@ -17,7 +16,6 @@ function programOf(first: NodeJS.Signals, second: NodeJS.Signals, afterMs: numbe
     process.emit("${second}", "${second}");
     console.log(await stopped);
     process.exit(0);`;
-}
 
 const stopped = { exitCode: 0, stdout: "SIGTERM\n", stderr: "" };
 const exited = { exitCode: 1, stdout: "second signal\n", stderr: "" };

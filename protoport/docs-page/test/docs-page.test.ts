@@ -127,6 +127,5 @@ test("the page's script defines each module before its first use", () => {
   expect(created.size).toBeGreaterThan(3);
 });
 
-test("the page has no inline scripts, styles or handlers", () => {
-  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/);
-});
+test("the page has no inline scripts, styles or handlers", () =>
+  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/));

@@ -33,9 +33,7 @@ test.each<{ readonly name: string; readonly media: Media; readonly want: unknown
   { name: "an example with null", media: { schema: { examples: [{ a: null }] } }, want: { a: null } },
   { name: "a number", media: { schema: { type: "number" } }, want: 7 },
   { name: "no value without a schema", media: {}, want: undefined },
-])("exampleOf returns $name", ({ media, want }) => {
-  expect(exampleOf(description, media, "readOnly")).toEqual(want);
-});
+])("exampleOf returns $name", ({ media, want }) => expect(exampleOf(description, media, "readOnly")).toEqual(want));
 
 /** Returns a description whose schema `Tree` has fields that contain the schema again. */
 function treeOf(width: number) {

@@ -34,7 +34,6 @@ test("operationsOf lists an operation for each method, named by its operationId"
 });
 
 const bearer = [{ bearer: [] }];
-
 type Requirements = NonNullable<OperationObject["security"]>;
 
 test.each<{ name: string; ofDocument?: Requirements; ofOperation?: Requirements; want: boolean }>([
@@ -124,9 +123,7 @@ test.each([
   { type: "application/jsonlines", want: false },
   { type: "application/json", want: false },
   { type: "text/application/jsonl", want: false },
-])("isLines returns $want for the type $type of a body", ({ type, want }) => {
-  expect(isLines(type)).toBe(want);
-});
+])("isLines returns $want for the type $type of a body", ({ type, want }) => expect(isLines(type)).toBe(want));
 
 test.each([
   { schema: { type: "string", format: "binary" }, want: true },

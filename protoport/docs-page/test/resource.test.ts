@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../src/index.ts";
 import { resourceEndpoint } from "../src/docs-page.ts";
 import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
-import type { Field, HttpResponse } from "../../testing/src/http/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
-import { exchange } from "../../testing/src/gateway/wire-format.ts";
+import { exchange, type Field, type HttpResponse } from "../../testing/src/index.ts";
 
 const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;
@@ -20,7 +19,6 @@ beforeAll(async () => {
   at = await gateway.listen({ host: "127.0.0.1" });
 });
 afterAll(() => gateway.close());
-
 const fieldsOf = ({ header }: HttpResponse): Record<string, string> => Object.fromEntries(header);
 const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];
 
@@ -95,9 +93,7 @@ test.each([
   expect(parts).toHaveLength(4);
 });
 
-test("the document is created once for all requests", () => {
-  expect(documentsMade).toBe(1);
-});
+test("the document is created once for all requests", () => expect(documentsMade).toBe(1));
 
 test("a resource whose creation failed is created again on the next request", async () => {
   let attempts = 0;

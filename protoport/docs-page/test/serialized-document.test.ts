@@ -34,9 +34,8 @@ test("a document's piece is at most one member of the third level", () => {
 
 test("serializeDocument returns the servers' origins for an object and for JSON text", async () => {
   const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
-  for (const each of [document, JSON.stringify(document)]) {
+  for (const each of [document, JSON.stringify(document)])
     expect((await serializeDocument(each)).origins).toEqual(["https://a.example"]);
-  }
 });
 
 const writeYaml = (json: string): string => [...yamlPieces(parseWithDigits(json))].join("");
@@ -68,6 +67,4 @@ test.each(
       '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
       '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n'],
   ],
-)("yamlPieces converts %s to YAML", (_name, json, yaml) => {
-  expect(sorted(writeYaml(json))).toEqual(sorted(yaml));
-});
+)("yamlPieces converts %s to YAML", (_name, json, yaml) => expect(sorted(writeYaml(json))).toEqual(sorted(yaml)));

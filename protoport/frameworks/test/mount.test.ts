@@ -49,8 +49,7 @@ test("close() aborts no call when closeTimeoutMs is Infinity", async () => {
   });
   const server = createServer((request, response) => mount.serve(request, request, response, () => response.end()));
   await using started = await startOnLoopback(server);
-  const response = await fetch(`${started.baseUrl}/sensors/7/reading`);
-  expect(await response.json()).toEqual({ sensor: "false" });
+  expect(await (await fetch(`${started.baseUrl}/sensors/7/reading`)).json()).toEqual({ sensor: "false" });
 });
 
 test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
@@ -75,8 +74,7 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   await using started = await startOnLoopback(server);
   const paths = ["/sensors/7/reading", "/sensors/8/reading"];
   const responses = await Promise.all(paths.map((path) => fetch(started.baseUrl + path)));
-  const readings = await Promise.all(responses.map((response) => response.json()));
-  expect(readings).toEqual(paths.map((sensor) => ({ sensor })));
+  expect(await Promise.all(responses.map((response) => response.json()))).toEqual(paths.map((sensor) => ({ sensor })));
 });
 
 test("close() leaves the application's own responses open", async () => {

@@ -17,7 +17,6 @@ type NestModule = ReturnType<NestApplication["container"]["getInternalCoreModule
 type Wrapper = NonNullable<ReturnType<NestModule["injectables"]["get"]>>;
 type RpcHandler = (request: object, context: HandlerContext) => object;
 type Middleware = Parameters<Parameters<ConnectGateway["mount"]>[0]["use"]>[0];
-
 const metadata = new Map<unknown, ReadonlyMap<unknown, unknown>>();
 
 /** Returns the metadata of a class, or of a base class, as reflect-metadata does. */
@@ -169,8 +168,7 @@ function mountGateway(
 ): Mounted {
   const rpcs = Object.fromEntries(GreenhouseService.methods.map(({ localName }) => [localName, handler]));
   const services = [{ service: GreenhouseService, provider: Greenhouse }];
-  const module = ConnectModule.forRoot({ ...options, services });
-  const gateway = createGateway(module, Object.assign(new Greenhouse(), rpcs));
+  const gateway = createGateway(ConnectModule.forRoot({ ...options, services }), Object.assign(new Greenhouse(), rpcs));
   const { configuration, container } = createApplication(new RoleGuard(), [], canActivate);
   const middlewares: Middleware[] = [];
   const use = (each: Middleware): void => void middlewares.push(each);

@@ -18,7 +18,6 @@ import { callGarden, type Message } from "./grpc-js-client.ts";
 // The strategy of a class with the interface of Nest's ServerGrpc. The suite frameworks tests the strategy in Nest.
 
 type GrpcServerOptions = { readonly handlers: UntypedServiceImplementation };
-
 type GrpcClient = { addService(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void };
 
 /** A server with a garden. The strategy replaces all methods except `bindEvents`. */
@@ -28,8 +27,7 @@ class ServerGrpc {
     this.options = options;
   }
   async bindEvents(): Promise<void> {
-    const client = await this.createClient();
-    client.addService(loadGarden(), this.options.handlers);
+    (await this.createClient()).addService(loadGarden(), this.options.handlers);
   }
   async createClient(): Promise<GrpcClient> {
     return { addService: () => undefined };
@@ -107,8 +105,7 @@ test("close aborts mounted calls after closeTimeoutMs, even with gateway.shutdow
 test("gateway.shutdownSignal aborts mounted calls before the strategy closes", async () => {
   const shutdown = new AbortController();
   const reason = new ConnectError("the server restarts", Code.Unavailable);
-  const gateway = { shutdownSignal: shutdown.signal };
-  expect(await callMounted({ gateway }, () => shutdown.abort(reason))).toBe(503);
+  expect(await callMounted({ gateway: { shutdownSignal: shutdown.signal } }, () => shutdown.abort(reason))).toBe(503);
 });
 
 test("the gateway has the routes of gateway.routes next to the controllers", async () => {
@@ -160,7 +157,6 @@ test.each([
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: { listTrees: fail, tradeTrees: fail } }, { listen });
   await strategy.start();
   onTestFinished(() => strategy.close());
-  for (const method of ["ListTrees", "TradeTrees"] as const) {
+  for (const method of ["ListTrees", "TradeTrees"] as const)
     expect(await callGarden(port, { method })).toMatchObject({ code, details: message });
-  }
 });

@@ -34,12 +34,9 @@ test("services that share a message are served, with one schema for the message"
     ["/orders", 11],
     ["/carts", 10],
     ["/stocks", 12],
-  ] as const) {
-    const response = await gateway.fetch(new Request(`http://localhost${path}`));
-    expect(await response.json()).toEqual({ size });
-  }
-  const info = { title: "Shop", version: "1" };
-  const { components } = createOpenApi(services.services, { info });
+  ] as const)
+    expect(await (await gateway.fetch(new Request(`http://localhost${path}`))).json()).toEqual({ size });
+  const { components } = createOpenApi(services.services, { info: { title: "Shop", version: "1" } });
   expect(Object.keys(components?.schemas ?? {}).filter((name) => name.includes("Page"))).toEqual(["Page"]);
   expect(services.services).toBe(services.services);
 });

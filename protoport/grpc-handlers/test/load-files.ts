@@ -38,9 +38,8 @@ function withFolder<Result>(files: Files, use: (folder: string) => Result): Resu
 }
 
 /** Returns the definition of the file `name`, as proto-loader reads it. */
-export function loadFiles(files: Files, name: string, options: Options = {}): Readonly<Record<string, object>> {
-  return withFolder(files, (folder) => loadSync(name, { includeDirs: [folder], ...options }));
-}
+export const loadFiles = (files: Files, name: string, options: Options = {}): Readonly<Record<string, object>> =>
+  withFolder(files, (folder) => loadSync(name, { includeDirs: [folder], ...options }));
 
 /** Returns a service of the file `name`, as proto-loader reads it. */
 export function loadService(files: Files, name: string, typeName: string): ServiceDefinition {

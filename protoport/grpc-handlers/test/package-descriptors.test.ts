@@ -65,8 +65,7 @@ test.each([{ keepCase: false }, { keepCase: true }])(
 
 test("readServices omits extensions in proto-loader definitions", () => {
   const types = `${ask} message Open { extensions 100 to 199; } extend Open { optional string note = 100; }`;
-  const rpc = "rpc Put(Open) returns (Open);";
-  const [service] = readServices(load("Extended", { types, rpc }));
+  const [service] = readServices(load("Extended", { types, rpc: "rpc Put(Open) returns (Open);" }));
   expect(service?.methods.map(({ name, input }) => [name, input.fields])).toEqual([
     ["Get", [expect.objectContaining({ name: "the_name" })]],
     ["Put", []],

@@ -106,7 +106,6 @@ describe("grpc-js handlers over REST and JSON", () => {
 /** A request that no encoder would write, with fields in descending order and an unknown field. */
 const odd = Buffer.from([0x10, 0x07, 0x0a, 0x01, 0x61, 0xf8, 0x06, 0x01]);
 const large = Buffer.concat([odd, Buffer.from([0x0a, 0x80, 0x80, 0x10]), Buffer.alloc(256 * 1024, "a")]);
-
 const unchanged = (bytes: Buffer): Buffer => bytes;
 
 function bytesOf(name: string): MethodDefinition<Buffer, Buffer> {

@@ -99,9 +99,8 @@ test("path literals are sent without unnecessary percent escapes", () => {
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
 });
 
-test("a raw body whose data is not bytes is refused", () => {
-  expect(targetOf(FileService.method.echo, { data: "text" })).toBe("google.api.HttpBody.data: must be a Uint8Array");
-});
+test("a raw body whose data is not bytes is refused", () =>
+  expect(targetOf(FileService.method.echo, { data: "text" })).toBe("google.api.HttpBody.data: must be a Uint8Array"));
 
 test("a HEAD response is read as the empty message despite response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
@@ -140,7 +139,6 @@ test("useProtoFieldName uses the JSON name if the proto name is ambiguous", () =
 const ndjson = "application/x-ndjson";
 const json = "application/json";
 const gone = { code: 5, message: "gone" };
-
 type StreamRow = [name: string, type: string, body: unknown[], want: unknown[], output?: DescMessage, field?: string];
 
 test.each<StreamRow>([
@@ -172,9 +170,8 @@ test.each<StreamRow>([
   const errors = { readErrorBody: undefined, registry: createRegistry() };
   const results: unknown[] = [];
   try {
-    for await (const message of readResponseStream(response, { rule, reader, errors, maxMessageBytes: 1000 })) {
+    for await (const message of readResponseStream(response, { rule, reader, errors, maxMessageBytes: 1000 }))
       results.push(toJson(rule.method.output, message));
-    }
   } catch (error) {
     results.push(ConnectError.from(error).rawMessage);
   }

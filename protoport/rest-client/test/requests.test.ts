@@ -275,6 +275,4 @@ test.each(
     "ftp://host", "http://user@host", "http://:secret@host", "http://host/?a=b", "http://host/?", "http://host/api/#",
     "http://host/#a", "nothing",
   ],
-)('the base URL "%s" is refused', (baseUrl) => {
-  expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
-});
+)('the base URL "%s" is refused', (baseUrl) => expect(() => createRestTransport({ baseUrl })).toThrow(TypeError));

@@ -269,8 +269,7 @@ test("a call whose signal is aborted fails with the signal's reason", async () =
     return { method: new RestMethod(desc, messages), header: new Headers(), signal, timeoutMs: undefined };
   };
   const { watchBooks } = Catalog.method;
-  const begun = await calls.stream(callOf(watchBooks), once("shelves/1"));
-  const books = begun.messages[Symbol.asyncIterator]();
+  const books = (await calls.stream(callOf(watchBooks), once("shelves/1"))).messages[Symbol.asyncIterator]();
   await books.next();
   const ends = [
     calls.unary(callOf(Catalog.method.getBook), create(GetBookRequestSchema, { name: "shelves/1/books/2" })),

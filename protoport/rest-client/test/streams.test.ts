@@ -85,11 +85,10 @@ describe("a server stream", () => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
-  test("rejects with its error if it fails before its first message", async () => {
+  test("rejects with its error if it fails before its first message", async () =>
     expect(await watch((response) => respondWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
       "NotFound: no shelf",
-    ]);
-  });
+    ]));
 
   test.each([ndjson, json, events])("is aborted if a message in %s exceeds the size limit", async (type) => {
     const [error] = await watch((response) => {
@@ -217,9 +216,8 @@ describe("a client stream", () => {
     );
     expect([answer.count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
     const watts: number[] = [];
-    for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 }))) {
+    for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 })))
       watts.push(heatWatts);
-    }
     expect([watts, await collect(client.controlClimate(each()))]).toEqual([[1, 0, 3], []]);
   });
 
@@ -243,16 +241,14 @@ describe("a client stream", () => {
       },
       { rest: { rules } },
     );
-    const client = clientOf(greenhouse, served);
-    const call = client.recordReadings(each(...readings));
+    const call = clientOf(greenhouse, served).recordReadings(each(...readings));
     await expect(within(call, "the refusal")).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: want });
     expect(isComplete).toBe(false);
   });
 
   test("is refused if a later message sets a field of the query", async () => {
     await using served = await startGreenhouse({}, { rest: { rules } });
-    const client = clientOf(greenhouse, served);
-    const call = collect(client.controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
+    const call = collect(clientOf(greenhouse, served).controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
     await expect(within(call, "the refusal")).rejects.toMatchObject({
       code: Code.InvalidArgument,
       rawMessage: expect.stringContaining("sensor: may be set only in the first"),

@@ -4,9 +4,8 @@ import { explainSystemError } from "../../src/inputs/text-file.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** Returns a simulated system error for FILE, because root ignores file modes and cannot cause a real error. */
-function systemError(code: string): Error {
-  return Object.assign(new Error(`${code}: the system's message, open 'FILE'`), { code, path: "FILE" });
-}
+const systemError = (code: string): Error =>
+  Object.assign(new Error(`${code}: the system's message, open 'FILE'`), { code, path: "FILE" });
 
 function errorOf(act: () => void): unknown {
   try {
@@ -36,6 +35,4 @@ test.each([
     want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
   },
   { error: "a string", want: "a string" },
-])('explainSystemError returns "$want"', ({ error, want }) => {
-  expect(explainSystemError(error)).toBe(want);
-});
+])('explainSystemError returns "$want"', ({ error, want }) => expect(explainSystemError(error)).toBe(want));

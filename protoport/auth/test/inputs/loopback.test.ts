@@ -10,9 +10,7 @@ test.each([
   "localhost",
   "LOCALHOST",
   "unix:/run/s",
-])("%s is a loopback host", (host) => {
-  expect(isLoopback(host)).toBe(true);
-});
+])("%s is a loopback host", (host) => expect(isLoopback(host)).toBe(true));
 
 test.each(
   // oxfmt-ignore
@@ -20,6 +18,4 @@ test.each(
     "0.0.0.0", "::", "::ffff:0.0.0.0", "128.0.0.1", "10.0.0.1", "localhost.example", "127.0.0.1.example", "example", "",
     "127.1",
   ],
-)("%j is not a loopback host", (host) => {
-  expect(isLoopback(host)).toBe(false);
-});
+)("%j is not a loopback host", (host) => expect(isLoopback(host)).toBe(false));

@@ -61,9 +61,8 @@ async function openEndpoint(
   return endpoint;
 }
 
-async function outcomeOf({ verifier }: Endpoint, token = "opaque-token"): Promise<TokenOutcome> {
-  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
-}
+const outcomeOf = async ({ verifier }: Endpoint, token = "opaque-token"): Promise<TokenOutcome> =>
+  await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 
 /** Mocks `performance.now()`, which a test can advance. Dispose it with `using`. */
 function startClock(): Disposable & { readonly advance: (ms: number) => void } {
@@ -212,8 +211,7 @@ describe("a failing introspection endpoint", () => {
     expect(endpoint.verifier.problem).toEqual(isAboutToken ? undefined : reason);
     endpoint.response = { active: true, sub: "ada" };
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: isAboutToken ? "principal" : "unavailable" });
-    const others = endpoint.requests.filter(({ body }) => body.includes("six"));
-    expect(others).toHaveLength(isAboutToken ? 1 : 0);
+    expect(endpoint.requests.filter(({ body }) => body.includes("six"))).toHaveLength(isAboutToken ? 1 : 0);
   });
 
   test("is not reported as a problem after four failed tokens", async () => {

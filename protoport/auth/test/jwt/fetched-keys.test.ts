@@ -59,8 +59,7 @@ describe("keys that a provider publishes", () => {
 
   test("are refreshed in the background, without a token to verify", async () => {
     using provider = await startProvider();
-    const timing = { refreshMs: 1, backOffMs: hourMs, maxBackOffMs: hourMs };
-    using verifier = await openVerifierAt(provider, timing);
+    using verifier = await openVerifierAt(provider, { refreshMs: 1, backOffMs: hourMs, maxBackOffMs: hourMs });
     await within(provider.nextRequest(), "the refresh");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
   });
@@ -76,8 +75,7 @@ describe("keys that are fetched in the background", () => {
       gaps.push(performance.now() - respondedAtMs);
       response.end(document, () => (respondedAtMs = performance.now()));
     };
-    const timing = { refreshMs: 80 };
-    using verifier = await openVerifierAt(provider, timing);
+    using verifier = await openVerifierAt(provider, { refreshMs: 80 });
     for (let n = 0; n < 20; n += 1) await verifier.reload?.();
     const requestsBefore = provider.requests.length;
     for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");

@@ -64,9 +64,8 @@ describe("a key in a key set", () => {
   });
 });
 
-test("readKeySet accepts an empty key set", async () => {
-  expect(await readKeySet('{"keys":[]}', defaultJwtAlgorithms)).toEqual({ kind: "value", value: { keys: [] } });
-});
+test("readKeySet accepts an empty key set", async () =>
+  expect(await readKeySet('{"keys":[]}', defaultJwtAlgorithms)).toEqual({ kind: "value", value: { keys: [] } }));
 
 test.each(["{}", '{"keys":{}}'])("readKeySet rejects %s as a key set", async (text) => {
   const problems = ['the key set has no "keys" array'];

@@ -19,7 +19,6 @@ import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
-
 let keys: Record<string, SigningKey>;
 let provider: IdentityProvider;
 let other: IdentityProvider;
@@ -54,13 +53,11 @@ async function openWithLog(log: OperatorLog, ...sources: readonly Partial<JwtSou
   return Object.assign(result.value, { [Symbol.dispose]: () => result.value.close?.() });
 }
 
-async function outcomeOf(token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> {
-  return await by.verify({ text: token, digest: digestOf(token) });
-}
+const outcomeOf = async (token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> =>
+  await by.verify({ text: token, digest: digestOf(token) });
 
-function base64url(value: object | string): string {
-  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
-}
+const base64url = (value: object | string): string =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
 describe("a valid token", () => {
   test.each(["RS256", "PS256", "ES256", "EdDSA"])("may use %s as its algorithm", async (algorithm) => {
@@ -95,8 +92,7 @@ describe("a valid token", () => {
     { name: "typ", header: { typ: 5 } },
     { name: "kid", header: { kid: 7 } },
   ])("may have a number as $name in its header", async ({ header }) => {
-    const token = await provider.sign({}, header, keys["ES256"]);
-    expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
+    expect(await outcomeOf(await provider.sign({}, header, keys["ES256"]))).toMatchObject({ kind: "principal" });
   });
 
   test("may repeat a claim, whose last value counts", async () => {
@@ -145,9 +141,8 @@ describe("an invalid token", () => {
     expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
   });
 
-  test("gets the outcome expired a second after the clock skew", async () => {
-    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" });
-  });
+  test("gets the outcome expired a second after the clock skew", async () =>
+    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
 
   test("is rejected if its exp is infinite", async () => {
     const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
@@ -215,8 +210,7 @@ describe("an invalid token", () => {
         ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
     ],
   )("that %s is rejected", async (_, spoil) => {
-    const token = spoil((await provider.sign()).split("."));
-    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
+    expect(await outcomeOf(spoil((await provider.sign()).split(".")))).toMatchObject({ kind: "invalid" });
   });
 });
 
@@ -268,10 +262,7 @@ test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; w
     ],
 )("scopes with enforceScopes $name", async ({ claims, want, scopeClaims }) => {
   using by = await open({ enforceScopes: true, scopeClaims });
-  expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
-    kind: "principal",
-    scopes: new Set(want),
-  });
+  expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({ kind: "principal", scopes: new Set(want) });
 });
 
 test("scope claims are ignored without enforceScopes", async () => {

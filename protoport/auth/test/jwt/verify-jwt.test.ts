@@ -8,7 +8,6 @@ import { digestOf } from "../../src/token-verifier.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
-
 let privateKey: CryptoKey;
 let publicKey: CryptoKey;
 
@@ -17,27 +16,25 @@ beforeAll(async () => {
 });
 
 /** Returns an issuer whose EdDSA tokens for the audience `orders` are accepted. */
-function trustedIssuer(keys: Pick<IssuerKeys, "find" | "current">): TrustedIssuer {
-  return {
-    issuer: "https://id.example",
-    audiences: ["orders"],
-    audienceClaim: undefined,
-    scopeClaims: undefined,
-    algorithms: ["EdDSA"],
-    requireAccessTokenType: false,
-    keys: {
-      find: keys.find,
-      get current() {
-        return keys.current;
-      },
-      fetchedAtMs: undefined,
-      retryAfterS: undefined,
-      problem: undefined,
-      reload: () => Promise.resolve(),
-      close: () => {},
+const trustedIssuer = (keys: Pick<IssuerKeys, "find" | "current">): TrustedIssuer => ({
+  issuer: "https://id.example",
+  audiences: ["orders"],
+  audienceClaim: undefined,
+  scopeClaims: undefined,
+  algorithms: ["EdDSA"],
+  requireAccessTokenType: false,
+  keys: {
+    find: keys.find,
+    get current() {
+      return keys.current;
     },
-  };
-}
+    fetchedAtMs: undefined,
+    retryAfterS: undefined,
+    problem: undefined,
+    reload: () => Promise.resolve(),
+    close: () => {},
+  },
+});
 
 async function verify(
   claims: JWTPayload,
@@ -49,12 +46,11 @@ async function verify(
 }
 
 describe("verifyJwt", () => {
-  test("caches the outcome of a valid token until expiry plus clock skew", async () => {
+  test("caches the outcome of a valid token until expiry plus clock skew", async () =>
     expect(await verify({ exp: nowS + 600 })).toEqual({
       outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
       untilMs: (nowS + 630) * 1000,
-    });
-  });
+    }));
 
   test.each([
     { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },

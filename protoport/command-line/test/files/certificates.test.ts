@@ -36,20 +36,15 @@ test.each(
 test.each([
   { name: "nothing for a text without PEM", pem: "first\n", want: 0 },
   { name: "each certificate next to a key", pem: `first\n${first.cert}${first.key}${other.cert}`, want: 2 },
-])("parseCertificates returns $name", ({ pem, want }) => {
-  expect(parseCertificates(pem)).toHaveLength(want);
-});
+])("parseCertificates returns $name", ({ pem, want }) => expect(parseCertificates(pem)).toHaveLength(want));
 
 test.each([
   { name: "a file that is still being written", pem: first.cert + other.cert.slice(0, 200), want: "has no end" },
   { name: "a malformed certificate", pem: first.cert.replace(/\nMI+/, "\nAA"), want: /asn1|ASN1|PEM/ },
-])("parseCertificates refuses $name", ({ pem, want }) => {
-  expect(() => parseCertificates(pem)).toThrow(want);
-});
+])("parseCertificates refuses $name", ({ pem, want }) => expect(() => parseCertificates(pem)).toThrow(want));
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
-
 const certificate = { validFromDate: new Date(1_000), validToDate: new Date(2_000) };
 
 test.each([

@@ -17,6 +17,4 @@ test.each<[want: string, schema: Schema | undefined]>([
   ["array of any JSON", { type: "array" }],
   ["map of integer, int32", { type: "object", additionalProperties: { type: "integer", format: "int32" } }],
   ["object", { type: "object", additionalProperties: true }],
-])('kindOf returns "$0" for the schema $1 of a field', (want, schema) => {
-  expect(kindOf(schema)).toBe(want);
-});
+])('kindOf returns "$0" for the schema $1 of a field', (want, schema) => expect(kindOf(schema)).toBe(want));

@@ -26,6 +26,5 @@ test.each([
   expect(linkToName(description, name)).toBe(want);
 });
 
-test("linkToName returns no link if the description has no schemas", () => {
-  expect(linkToName({ ...description, components: {} }, "library.v1.Shelf")).toBeUndefined();
-});
+test("linkToName returns no link if the description has no schemas", () =>
+  expect(linkToName({ ...description, components: {} }, "library.v1.Shelf")).toBeUndefined());

@@ -54,9 +54,7 @@ console.log(await response.text());`,
 console.log(response.status);
 for await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);`,
   },
-])("writeFetch writes a request $name as a program", ({ call, want }) => {
-  expect(writeFetch(call)).toBe(want);
-});
+])("writeFetch writes a request $name as a program", ({ call, want }) => expect(writeFetch(call)).toBe(want));
 
 const pythonImports = "from urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n";
 const pythonEnd = `)
@@ -103,9 +101,7 @@ request = Request(
     data=open("a\"b.txt", "rb").read(),
 ${pythonEnd}`,
   },
-])("writePython writes a request $name as a program", ({ call, want }) => {
-  expect(writePython(call)).toBe(want);
-});
+])("writePython writes a request $name as a program", ({ call, want }) => expect(writePython(call)).toBe(want));
 
 const goCheck = "\tif err != nil {\n\t\tpanic(err)\n\t}";
 const goEnd = `\tresponse, err := http.DefaultClient.Do(request)
@@ -152,6 +148,4 @@ ${goCheck}
 ${goCheck}
 ${goEnd}`,
   },
-])("writeGo writes a request $name as a program", ({ call, want }) => {
-  expect(writeGo(call)).toBe(want);
-});
+])("writeGo writes a request $name as a program", ({ call, want }) => expect(writeGo(call)).toBe(want));

@@ -44,13 +44,12 @@ test.each([
   expect(write(callOf({ messages: ['{"a":1}', '{"a":2}'] }))).toContain(`-d '{"a":1}\n{"a":2}'`);
 });
 
-test("the grpcurl command reads the token from the environment", () => {
+test("the grpcurl command reads the token from the environment", () =>
   expect(
     writeGrpcurl(callOf({ needsToken: true }))
       .split(" \\\n  ")
       .slice(0, -1),
-  ).toEqual(["grpcurl -plaintext", '-H "Authorization: Bearer $TOKEN"', "-d '{}'"]);
-});
+  ).toEqual(["grpcurl -plaintext", '-H "Authorization: Bearer $TOKEN"', "-d '{}'"]));
 
 test("the curl command has the token before header fields and body", () => {
   const request = { ...callOf({}).request, headers: [["x-a", "b"]] satisfies [string, string][], body: "{}" };

@@ -16,13 +16,11 @@ test.each<{ readonly name: string; readonly chunks: readonly string[]; readonly 
 
 test("linesOf decodes a character that is split into two chunks", async () => {
   const bytes = new TextEncoder().encode("ü\n");
-  const body = ReadableStream.from([bytes.slice(0, 1), bytes.slice(1)]);
-  expect((await collect(linesOf(body))).flat()).toEqual(["ü"]);
+  expect((await collect(linesOf(ReadableStream.from([bytes.slice(0, 1), bytes.slice(1)])))).flat()).toEqual(["ü"]);
 });
 
-test("linesOf yields no lines for a response without a body", async () => {
-  expect(await collect(linesOf(null))).toEqual([]);
-});
+test("linesOf yields no lines for a response without a body", async () =>
+  expect(await collect(linesOf(null))).toEqual([]));
 
 async function* loseConnection(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield new TextEncoder().encode("a\nb");

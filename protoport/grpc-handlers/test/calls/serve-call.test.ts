@@ -131,12 +131,11 @@ test.each(methods)("only the first request of %s that cannot be read is reported
   const definition = loadGarden();
   const unreadable = Object.assign({}, definition[method], { requestDeserialize: failing });
   await using garden = await startGarden(allHandlers(read), {}, {}, { ...definition, [method]: unreadable });
-  for (const _ of [1, 2]) {
+  for (const _ of [1, 2])
     expect(await callGarden(garden.address.port, { method })).toMatchObject({
       code: status.INVALID_ARGUMENT,
       details: "the request does not match its definition",
     });
-  }
   expect(garden.faults.map(({ error, what }) => [messageOf(error), what])).toEqual([
     ["index out of range", `requestDeserialize of /garden.v1.Garden/${method} failed`],
   ]);

@@ -38,8 +38,7 @@ test.each([
 });
 
 test("a writer that a function ignores is not used again", () => {
-  const ignoring = createResponseWriter(definition, () => ({ finish: () => Buffer.from("ignored") }));
-  ignoring({});
+  createResponseWriter(definition, () => ({ finish: () => Buffer.from("ignored") }))({});
   expect(Buffer.from(write({ text: "next" }).withPrefix).toString()).toBe("\0\0\0\0\u0004next");
 });
 

@@ -81,9 +81,8 @@ test.each([
   expect(linesOf(requestWith({ error })).map((line) => line["level"])).toEqual([level]);
 });
 
-test("a long path is truncated", () => {
-  expect(linesOf(requestWith({ path: `/${"x".repeat(8000)}` }))[0]?.["path"]).toHaveLength(256);
-});
+test("a long path is truncated", () =>
+  expect(linesOf(requestWith({ path: `/${"x".repeat(8000)}` }))[0]?.["path"]).toHaveLength(256));
 
 test("a call without a principal has no subject", () => {
   const { log, lines } = openLogLines("info");
@@ -91,9 +90,8 @@ test("a call without a principal has no subject", () => {
   expect(lines()).toEqual([expect.not.objectContaining({ subject: expect.anything() })]);
 });
 
-test("createCallLog returns undefined if the level is silent", () => {
-  expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
-});
+test("createCallLog returns undefined if the level is silent", () =>
+  expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined());
 
 test("a success is not logged if the level is warn", () => {
   const { log, lines } = openLogLines("warn");

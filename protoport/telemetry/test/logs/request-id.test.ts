@@ -13,9 +13,8 @@ test("requestIdOf returns a different id for each request", () => {
   expect(new Set(ids).size).toBe(10_000);
 });
 
-test("a request id consists of 16 hex digits and a counter", () => {
-  expect(requestIdOf(createContextValues())).toMatch(/^[0-9a-f]{16}-[0-9a-z]+$/);
-});
+test("a request id consists of 16 hex digits and a counter", () =>
+  expect(requestIdOf(createContextValues())).toMatch(/^[0-9a-f]{16}-[0-9a-z]+$/));
 
 interface Row {
   readonly name: string;

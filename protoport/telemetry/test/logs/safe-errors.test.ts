@@ -12,8 +12,8 @@ import { requestIdOf } from "../../src/logs/request-id.ts";
 import { createSafeErrors } from "../../src/logs/safe-errors.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-function contextWith(requestSignal: AbortSignal): HandlerContext {
-  return createHandlerContext({
+const contextWith = (requestSignal: AbortSignal): HandlerContext =>
+  createHandlerContext({
     service: OrderService,
     method: OrderService.method.deleteOrder,
     protocolName: "grpc",
@@ -22,15 +22,13 @@ function contextWith(requestSignal: AbortSignal): HandlerContext {
     requestSignal,
     contextValues: createContextValues(),
   });
-}
 
 type Outcome = { readonly error: ConnectError; readonly requestId: string; readonly lines: Record<string, unknown>[] };
 
 function outcomeOf(thrown: unknown, signal: AbortSignal = new AbortController().signal): Outcome {
   const { log, lines } = openLogLines("info");
   const context = contextWith(signal);
-  const error = createSafeErrors({ log })(thrown, context);
-  return { error, requestId: requestIdOf(context.values), lines: lines() };
+  return { error: createSafeErrors({ log })(thrown, context), requestId: requestIdOf(context.values), lines: lines() };
 }
 
 test.each([

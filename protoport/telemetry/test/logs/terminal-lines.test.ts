@@ -53,6 +53,5 @@ test.each([
   expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
 });
 
-test("toTerminalLine does not colour an empty column", () => {
-  expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/);
-});
+test("toTerminalLine does not colour an empty column", () =>
+  expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/));

@@ -20,9 +20,8 @@ const load: MeasuredGateway["load"] = {
 const version = (value: string): object => ({ "network.protocol.version": value });
 
 /** Returns each family as a line, in export order. */
-function familiesOf(metrics: Metrics): string[] {
-  return metrics.collect().map(({ kind, name, unit }) => `${kind} ${name} ${unit}`);
-}
+const familiesOf = (metrics: Metrics): string[] =>
+  metrics.collect().map(({ kind, name, unit }) => `${kind} ${name} ${unit}`);
 
 test("measureGateway exports load, bad requests and HTTP/2 errors", () => {
   const metrics = new Metrics();

@@ -49,8 +49,7 @@ test("a call is counted for the upstream that it started with", () => {
 
 test("calls to a renamed upstream are counted under its new name", () => {
   const metrics = new Metrics();
-  const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
-  const upstream = { name: "a:1", load };
+  const upstream = { name: "a:1", load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } };
   const measured = [{ name: "dns:a:1#2", upstream }];
   const observe = measureUpstreams(metrics, measured);
   const call = { upstream, method: GreenhouseService.method.getReading, contextValues: createContextValues() };
@@ -118,9 +117,8 @@ test("measureUpstreams records call durations, queue times and retries", () => {
   record(getReading);
   record(getReading);
   record(getReading, Code.Canceled);
-  for (const name of ["gateway.upstream.queue.duration", "gateway.upstream.retries"]) {
+  for (const name of ["gateway.upstream.queue.duration", "gateway.upstream.retries"])
     expect(metrics.collect().find((family) => family.name === name)?.points).toEqual([]);
-  }
   record(waterBed, Code.Unavailable, 4, 2);
   const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
   const rpc = { upstream: "dns:a:1", "rpc.system.name": "grpc" };

@@ -12,9 +12,8 @@ import { caller, startTraced, traceparent } from "../../../testing/src/telemetry
 /** The ids of the active spans, by the callback that recorded them. */
 type ActiveSpans = Map<string, Set<string | undefined>>;
 
-function spanIds(activeSpans: ActiveSpans): Record<string, (string | undefined)[]> {
-  return Object.fromEntries([...activeSpans].map(([place, ids]) => [place, [...ids]]));
-}
+const spanIds = (activeSpans: ActiveSpans): Record<string, (string | undefined)[]> =>
+  Object.fromEntries([...activeSpans].map(([place, ids]) => [place, [...ids]]));
 
 /** Creates options and handlers that record the active span in every callback, also after an await. */
 function recordActiveSpans(): {
@@ -25,8 +24,7 @@ function recordActiveSpans(): {
   const activeSpans: ActiveSpans = new Map();
   const record = (place: string): void => {
     const active = trace.getActiveSpan()?.spanContext();
-    const ids = activeSpans.get(place) ?? new Set();
-    activeSpans.set(place, ids.add(active && `${active.traceId} ${active.spanId}`));
+    activeSpans.set(place, (activeSpans.get(place) ?? new Set()).add(active && `${active.traceId} ${active.spanId}`));
   };
   const recording: Interceptor = (next) => async (request) => {
     record("interceptor");

@@ -72,9 +72,8 @@ test("the span is propagated even if an interceptor replaces the context values"
   expect(forwarded).toContain(sdk.spans[0]?.spanContext().spanId);
 });
 
-test("the caller's traceparent and baggage are forwarded without an SDK", async () => {
-  expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
-});
+test("the caller's traceparent and baggage are forwarded without an SDK", async () =>
+  expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" }));
 
 test.each<[name: string, sent: readonly Field[], want: string | undefined]>(
   // oxfmt-ignore

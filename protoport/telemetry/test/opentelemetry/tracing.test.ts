@@ -2,13 +2,11 @@ import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentel
 import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createTracing, traceIdsOf } from "../../src/opentelemetry/index.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { exchange, rpcRequest, startGreenhouse, waterBedProcedure, wireFormats } from "../../../testing/src/index.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
-
 type Values = ReturnType<typeof createContextValues>;
 
 // oxfmt-ignore

@@ -231,8 +231,7 @@ describe("a stream on the page", () => {
 
   test("sends each line in the body as a message", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
-    const request = await send("recordReadings", { Body: lines });
-    expect(request.headers()["content-type"]).toBe("application/x-ndjson");
+    expect((await send("recordReadings", { Body: lines })).headers()["content-type"]).toBe("application/x-ndjson");
     expect(await page.locator(".details pre").first().innerText()).toContain('"count": 30');
   });
 });

@@ -43,8 +43,7 @@ test.each(rows)("a POST from $name runs only if the page may call", async ({ hos
   const opened = await browser.newPage();
   const from = isOwnPage ? gateway : other;
   await opened.goto(`http://${pageHost}:${String(from.address.port)}/page`);
-  const url = `http://${gatewayHost}:${String(gateway.address.port)}/v1/sinks`;
-  const init = { url, type: type ?? "" };
+  const init = { url: `http://${gatewayHost}:${String(gateway.address.port)}/v1/sinks`, type: type ?? "" };
   await opened.evaluate(async (request) => {
     const body = new Blob(["{}"], { type: request.type });
     await fetch(request.url, { method: "POST", mode: "no-cors", credentials: "include", body });

@@ -33,9 +33,8 @@ const kindsSchema = {
 const json = { "application/json": { schema: { $ref } } };
 const lines = { "text/event-stream": { itemSchema: { $ref } }, "application/x-ndjson": { itemSchema: { $ref } } };
 
-function queryParameters(count: number): object[] {
-  return Array.from({ length: count }, (_, at) => ({ name: `q${at}`, in: "query", schema: { type: "string" } }));
-}
+const queryParameters = (count: number): object[] =>
+  Array.from({ length: count }, (_, at) => ({ name: `q${at}`, in: "query", schema: { type: "string" } }));
 
 const description = {
   openapi: "3.1.0",

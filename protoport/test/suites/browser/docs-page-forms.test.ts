@@ -257,8 +257,7 @@ describe("a view", () => {
   });
 
   test("is the operation if the API has only one", async () => {
-    const paths = { "/v1/shelves": { post: { operationId: "build", responses: ok } } };
-    await open("", { paths });
+    await open("", { paths: { "/v1/shelves": { post: { operationId: "build", responses: ok } } } });
     await page.getByRole("heading", { level: 2, name: "build" }).waitFor();
     await page.getByRole("button", { name: "Send POST" }).waitFor();
     expect(await page.locator(".group").count()).toBe(0);

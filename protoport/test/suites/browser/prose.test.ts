@@ -191,8 +191,7 @@ test("the printed page expands collapsed sections and hides controls", async () 
   for (const operated of ["#sidebar", "#connection", ".try-it"])
     expect(await page.locator(operated).isVisible()).toBe(false);
   expect(await page.locator(".reference").isVisible()).toBe(true);
-  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  expect(ground).toBe("rgb(252, 253, 251)");
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(252, 253, 251)");
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));
   expect(await folded.count()).toBe(before);
   // Another print does not close a section that the user has opened.

@@ -24,11 +24,10 @@ afterAll(async () => {
 });
 
 /** The page's program. Uses a handle, because the compiler would resolve an import here for node. */
-async function openModule() {
-  return await page.evaluateHandle<typeof import("../../../testing/src/gateway/rest-page.ts")>(
+const openModule = async () =>
+  await page.evaluateHandle<typeof import("../../../testing/src/gateway/rest-page.ts")>(
     'import("/protoport/testing/src/gateway/rest-page.ts")',
   );
-}
 
 test("a page from another origin sends a call with a timeout", async () => {
   await using gateway = await startKitchenSink({ cors: { origins: [site.origin] } });

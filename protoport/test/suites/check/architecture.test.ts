@@ -47,9 +47,8 @@ test("source files import only entry points of allowed modules", () => {
   expect(tree.wrongImports(fences)).toEqual([]);
 });
 
-test("packages import only the listed entries of other packages", () => {
-  expect(tree.importersOfEntries()).toEqual(entryImporters);
-});
+test("packages import only the listed entries of other packages", () =>
+  expect(tree.importersOfEntries()).toEqual(entryImporters));
 
 test("source files use only documented members of Node.js", () => {
   for (const file of tree.files) expect.soft(privateAccessIn(tree.textOf(file)), file).toEqual([]);
@@ -92,15 +91,12 @@ test("only the listed source files read files with node:fs", () => {
   expect(found.toSorted()).toEqual(Object.keys(readers).toSorted());
 });
 
-test("imports have no cycles, including imports of types", () => {
-  expect(tree.cycles()).toEqual([]);
-});
+test("imports have no cycles, including imports of types", () => expect(tree.cycles()).toEqual([]));
 
 const protocolFolderOf = (file: string): string => /^(gateway\/protocols\/.+)\/[^/]+$/.exec(file)?.[1] ?? file;
 
-test("no folder of gateway/protocols imports another one that imports it", () => {
-  expect(tree.cycles(protocolFolderOf)).toEqual([]);
-});
+test("no folder of gateway/protocols imports another one that imports it", () =>
+  expect(tree.cycles(protocolFolderOf)).toEqual([]));
 
 test("every source file is an entry point or imported by another file", () => {
   // The script of the docs page runs in the browser.
@@ -185,9 +181,7 @@ test("the proxy without definitions stays within 9,793 lines", () => {
   expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_793);
 });
 
-test("every package has size limits", () => {
-  expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames);
-});
+test("every package has size limits", () => expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames));
 
 test("the entry of every module begins with what the module is for", () => {
   const entries = moduleNames(allowedImports).map((name) => `${name}/index.ts`);

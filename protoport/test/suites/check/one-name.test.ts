@@ -135,16 +135,12 @@ function flagsOf(path: string): readonly string[] {
 }
 
 const toKebab = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-
 const toSingular = (name: string): string => name.replace(/s$/, "").replace(/^tl$/, "tls");
-
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 
 test.each(flags)(
   "the flag --$name has the name of its setting $path, except for listed differences",
-  ({ path, name }) => {
-    expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
-  },
+  ({ path, name }) => expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]),
 );
 
 test.each([

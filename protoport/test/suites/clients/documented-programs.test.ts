@@ -34,13 +34,12 @@ const routes = 'import { routes } from "./routes.ts";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
 /** Returns code that calls a gateway in its process, prints the response and closes the gateway. */
-function callGateway(path: string, method = "GET", print = "response.status, await response.text()"): string {
-  return [
+const callGateway = (path: string, method = "GET", print = "response.status, await response.text()"): string =>
+  [
     `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
     `console.log(${print});`,
     "await gateway.close();",
   ].join("\n");
-}
 
 const typeOfResponse = 'response.status, response.headers.get("content-type")';
 const summaryOfDelete = '(await response.json()).paths["/orders/{id}"].delete.summary';
@@ -265,8 +264,7 @@ async function run(file: string): Promise<string> {
     NODE_EXTRA_CA_CERTS: join(folder, "authority.pem"),
     GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: join(folder, "authority.pem"),
   });
-  const exitCode = await running.end();
-  expect(exitCode, running.stderr()).toBe(0);
+  expect(await running.end(), running.stderr()).toBe(0);
   return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
 }
 
@@ -278,7 +276,5 @@ test.each(blocks)("the program at line $line in $page has the documented effect"
 
 test.each(programs.map((program) => ({ ...program, inOneLine: program.start.replaceAll(/\s+/g, " ") })))(
   'the code block "$inOneLine" in $page still exists',
-  ({ page, start }) => {
-    expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true);
-  },
+  ({ page, start }) => expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true),
 );

@@ -52,8 +52,8 @@ const kitchenSink = await startKitchenSink({
   mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Plain"] }),
 });
 const service = GreenhouseService.typeName;
-function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
-  return createTestGateway({
+const createGreenhouse = (fields: "x-forwarded" | "forwarded"): Gateway =>
+  createTestGateway({
     routes: (router) =>
       router.service(GreenhouseService, {
         // Keeps the request message until the release.
@@ -95,7 +95,6 @@ function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
       ],
     },
   });
-}
 
 const greenhouseAddress = await createGreenhouse("x-forwarded").listen();
 const forwardedGreenhouseAddress = await createGreenhouse("forwarded").listen();

@@ -112,9 +112,8 @@ export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 
-function postText(text: string): Buffer {
-  return post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
-}
+const postText = (text: string): Buffer =>
+  post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
 
 const bomb = Buffer.alloc(readMaxBytes + 1);
 const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[] = [

@@ -75,7 +75,6 @@ test.each(conversations)(
 
     await cutConnections(greenhouse.address, bytes, warmUpConnections);
     await expectNothingKept(() => cutConnections(greenhouse.address, bytes, connections), growthLimitBytes);
-
     expect([running, warnings]).toEqual([0, []]);
   },
 );

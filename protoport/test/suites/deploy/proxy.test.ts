@@ -9,9 +9,8 @@ import { validateManifests } from "../../support/validate-manifests.ts";
 
 const folder = join(projectFolder, "protoport/deploy");
 
-async function render(overlay: string): Promise<string> {
-  return await buildStep("kustomize", ["build", join(folder, "kubernetes", overlay)]);
-}
+const render = async (overlay: string): Promise<string> =>
+  await buildStep("kustomize", ["build", join(folder, "kubernetes", overlay)]);
 
 test.each(["gateway", "sidecar"])("the overlay %s and its proxy settings are valid", async (overlay) => {
   const rendered = await render(overlay);
@@ -40,6 +39,5 @@ test("the gateway resolves its headless service every two seconds", async () => 
   expect(upstream).toMatchObject({ addresses: ["dns:orders:50051"], resolveEveryMs: 2_000 });
 });
 
-test("the sidecar starts before the service and stops after it", async () => {
-  expect(await render("sidecar")).toMatch(/initContainers:(?:\n {6}.*)*\n {8}restartPolicy: Always/);
-});
+test("the sidecar starts before the service and stops after it", async () =>
+  expect(await render("sidecar")).toMatch(/initContainers:(?:\n {6}.*)*\n {8}restartPolicy: Always/));

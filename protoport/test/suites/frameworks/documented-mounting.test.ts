@@ -11,7 +11,6 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 // in its comment.
 
 const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
-
 const urlOf = (path: string): string => JSON.stringify(pathToFileURL(path).href);
 
 const nest = {
@@ -58,13 +57,12 @@ const imports = `import { announce } from ${urlOf(join(projectFolder, "protoport
 import { routes } from ${urlOf(join(projectFolder, "protoport/examples/servers/greenhouse.ts"))};`;
 
 /** Replaces the packages that a block imports by their files. */
-function inCheckout(block: string): string {
-  return block
+const inCheckout = (block: string): string =>
+  block
     .replace(/"@protoport\/frameworks\/(\w+)"/, (_specifier, name: string) =>
       urlOf(join(projectFolder, `protoport/frameworks/src/${name}.ts`)),
     )
     .replace(/"(@nestjs\/[\w-]+)"/, (_specifier, name: string) => urlOf(framework.resolve(name)));
-}
 
 function isDocumented(name: string | undefined): name is keyof typeof applications {
   return name !== undefined && name in applications;
@@ -87,6 +85,5 @@ test.each(blocks)("documented program %# serves an RPC over REST and the applica
   expect(await getText("/")).toBe("a page");
 });
 
-test("the page contains a program for each framework", () => {
-  expect(blocks).toHaveLength(Object.keys(applications).length);
-});
+test("the page contains a program for each framework", () =>
+  expect(blocks).toHaveLength(Object.keys(applications).length));

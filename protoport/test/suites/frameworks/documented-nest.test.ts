@@ -9,18 +9,16 @@ import { createTempFolder, freePort, projectFolder, startNode } from "@protoport
 // Runs the blocks in protoport/docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 
 const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
-
 const urlOf = (path: string): string => JSON.stringify(pathToFileURL(path).href);
 
 /** Replaces the packages that a block imports by their files, and its ports. */
-function inCheckout(block: string, port: number): string {
-  return block
+const inCheckout = (block: string, port: number): string =>
+  block
     .replaceAll(/"@protoport\/grpc-handlers\/(\w+)"/g, (_specifier, name: string) =>
       urlOf(join(projectFolder, `protoport/grpc-handlers/src/${name}.ts`)),
     )
     .replaceAll(/"(@nestjs\/[\w-]+)"/g, (_specifier, name: string) => urlOf(framework.resolve(name)))
     .replaceAll(/port: 8080|listen\(3000\)/g, (use) => use.replace(/\d+/, String(port)));
-}
 
 const before = `import { NestFactory } from "@nestjs/core";
 import { Controller, Module } from "@nestjs/common";

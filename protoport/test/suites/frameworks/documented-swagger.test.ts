@@ -9,9 +9,8 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
 // Runs the block in protoport/docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.
 
-function resolveFrom(folder: string, name: string): string {
-  return createRequire(join(projectFolder, folder, "package.json")).resolve(name);
-}
+const resolveFrom = (folder: string, name: string): string =>
+  createRequire(join(projectFolder, folder, "package.json")).resolve(name);
 
 const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("protoport/examples/frameworks", "fastify"),

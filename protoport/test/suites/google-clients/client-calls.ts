@@ -44,8 +44,8 @@ const manyResponses = 3;
  * Returns calls to every RPC that a client offers, with each path in its rule. Google's REST clients offer no client
  * streams.
  */
-export function createCalls(definition: FileRegistry): readonly ClientCall[] {
-  return clientServices(definition).flatMap(({ service, mixin }) => {
+export const createCalls = (definition: FileRegistry): readonly ClientCall[] =>
+  clientServices(definition).flatMap(({ service, mixin }) => {
     const sampler = new MessageSampler();
     return [...service.methods, ...mixin.methods]
       .filter(({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming")
@@ -59,7 +59,6 @@ export function createCalls(definition: FileRegistry): readonly ClientCall[] {
         );
       });
   });
-}
 
 type Path = { readonly path: string; readonly body: string };
 
@@ -101,15 +100,13 @@ function setField(message: JsonObject, [name = "", ...rest]: readonly string[], 
 }
 
 const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
 type Results = Pick<ClientCall, "kind" | "responses" | "resultTypes" | "results">;
 
 function sampleResults(method: DescMethod, definition: FileRegistry, sampler: MessageSampler): readonly Results[] {
   const { input, output } = method;
   const responses = (): JsonObject[] => Array.from({ length: manyResponses }, () => sampler.sample(output));
-  if (method.methodKind === "server_streaming") {
+  if (method.methodKind === "server_streaming")
     return [responses(), []].map((all) => ({ kind: "stream", responses: all, resultTypes: [output], results: all }));
-  }
   const items = output.fields.find(({ fieldKind }) => fieldKind === "list");
   if (items !== undefined && "pageToken" in input.field && "nextPageToken" in output.field) {
     const pages = responses().map((page, at) => ({ ...page, nextPageToken: nextPageToken(at + 1) }));

@@ -57,7 +57,6 @@ const clients: readonly Client[] = [
 ];
 
 type Outcome = { readonly results?: readonly JsonValue[]; readonly error?: JsonObject; readonly stack?: string };
-
 const rest = { profile: "google" as const, rules: configRules };
 const jsonOptions = { registry: definition };
 const services = new FakeServices(definition, calls);

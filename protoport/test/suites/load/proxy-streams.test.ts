@@ -27,8 +27,7 @@ test(
     await using closing = new AsyncDisposableStack();
     closing.defer(() => upstream.close());
     const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
-    const folder = closing.use(createTempFolder());
-    const descriptors = folder.write("set.binpb", descriptorSetOf(GreenhouseService.file));
+    const descriptors = closing.use(createTempFolder()).write("set.binpb", descriptorSetOf(GreenhouseService.file));
     const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
     // oxfmt-ignore
     const words = [
@@ -37,8 +36,7 @@ test(
     const proxy = closing.use(startNode([main, ...words], projectFolder));
     const [, admin = ""] = await proxy.find(/^health and metrics at (\S+)/m);
     const [, baseUrl = ""] = await proxy.find(/^(\S+) serves/m);
-    const transport = closing.use(createGrpcTransport({ baseUrl }));
-    const client = createClient(GreenhouseService, transport);
+    const client = createClient(GreenhouseService, closing.use(createGrpcTransport({ baseUrl })));
     const controller = new AbortController();
     const { signal } = controller;
     const opened = Array.from({ length: streamCount }, async (_, at) => {

@@ -12,7 +12,6 @@ import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
 
 const blocks = blocksRunBy("protoport/test/suites/openapi/documented-publishing.test.ts");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
-
 let folder: string;
 let path: string;
 beforeAll(async () => {
@@ -72,9 +71,8 @@ test("redocly accepts the description, and rejects one with a mistake", async ()
   expect((await run("npx @redocly/cli@2.77.0 lint wrong.json")).exitCode).toBe(1);
 });
 
-test("the page documents the oasdiff version that the suite installs", () => {
-  expect(commands).toContain(`go install ${requirements.oasdiff.go}`);
-});
+test("the page documents the oasdiff version that the suite installs", () =>
+  expect(commands).toContain(`go install ${requirements.oasdiff.go}`));
 
 test("oasdiff reports no change, and then a changed path as breaking", async () => {
   const identity = "-c user.name=a -c user.email=a@example.com";
@@ -97,6 +95,5 @@ test("redocly builds an HTML page with the operations", async () => {
   expect(readFileSync(join(folder, "site/index.html"), "utf8")).toContain("/orders/{id}");
 });
 
-test("the tests ran every command on the page except the installation", () => {
-  expect(commands.filter((command) => !ran.has(command) && !command.startsWith("go install "))).toEqual([]);
-});
+test("the tests ran every command on the page except the installation", () =>
+  expect(commands.filter((command) => !ran.has(command) && !command.startsWith("go install "))).toEqual([]));

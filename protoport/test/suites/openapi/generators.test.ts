@@ -51,8 +51,7 @@ describe.runIf(hasProgram("go") && hasProgram("python3"))("a client generator", 
     "oapi-codegen requires the documented option",
     async () => {
       const output = ["-generate", "types,client", "-package", "client", "-o", "oapi-codegen/client/client.go"];
-      const info = { title: "Catalog", version: "1" };
-      const document = createOpenApi([Catalog], { info, operationIds: "rpc" });
+      const document = createOpenApi([Catalog], { info: { title: "Catalog", version: "1" }, operationIds: "rpc" });
       writeFileSync(join(folder.folder, "rpc.json"), JSON.stringify(document));
       const steps: readonly Step[] = [["go", "tool", "oapi-codegen", ...output, "rpc.json"], goBuild];
       const failure = "BatchGetBooksResponse redeclared";

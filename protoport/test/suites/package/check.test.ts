@@ -72,8 +72,7 @@ test("the documented program reports a removed route, and writes the OpenAPI des
   build("definition.binpb");
   expect(review()).toBe("0\n");
   const file = join(user.path, "proto/orders/v1/orders.proto");
-  const text = readFileSync(file, "utf8");
-  writeFileSync(file, text.replace("/orders/", "/v2/orders/"));
+  writeFileSync(file, readFileSync(file, "utf8").replace("/orders/", "/v2/orders/"));
   build("definition.binpb");
   expect(review()).toMatch(/^error: route-removed orders\.v1\.OrderService\.DeleteOrder DELETE \/orders\/\S+\n1\n$/);
   expect(JSON.parse(readFileSync(join(user.path, "openapi.json"), "utf8"))).toMatchObject({

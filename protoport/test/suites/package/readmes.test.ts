@@ -15,16 +15,13 @@ import { type CommandLine, freePort, startProgram } from "@protoport/testing/pro
 // what their commands print. Ports are replaced by free ones.
 
 const pages = [...new Set(blocksRunBy("protoport/test/suites/package/readmes.test.ts").map(({ page }) => page))];
-
 const ports = new Map<string, string>();
 for (const port of ["8080", "8081", "9464", "50051"]) ports.set(port, String(await freePort()));
 
-function here(text: string): string {
-  return text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
-}
+const here = (text: string): string =>
+  text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
 
 type Server = { readonly words: readonly string[]; readonly port: string };
-
 let registry: LocalRegistry;
 const generated = createUserProject();
 
@@ -66,9 +63,8 @@ describe.each(pages)("%s", (page) => {
 
   beforeAll(() => {
     project = createUserProject();
-    for (const name of ["gen", "proto"]) {
+    for (const name of ["gen", "proto"])
       cpSync(join(generated.path, name), join(project.path, name), { recursive: true });
-    }
   });
   afterAll(() => rmSync(project.path, { recursive: true }));
 
@@ -90,8 +86,7 @@ describe.each(pages)("%s", (page) => {
     }
     for (const command of commands.filter((each) => each.startsWith("npx "))) {
       const words = command.replace("npx @protoport/proxy", "node_modules/.bin/protoport").split(" ");
-      const port = words[words.indexOf("--port") + 1] ?? "";
-      programs.use(await startServer(project, { words, port }));
+      programs.use(await startServer(project, { words, port: words[words.indexOf("--port") + 1] ?? "" }));
     }
     expect(sessions).not.toEqual([]);
     for (const session of sessions) {

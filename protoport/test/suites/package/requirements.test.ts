@@ -21,7 +21,6 @@ function createProject(...packages: readonly string[]): UserProject {
 }
 
 const programs = ["import.mjs", "import-health.mjs", "require.cjs"];
-
 const protobuf = "@bufbuild/protobuf";
 const connect = "@connectrpc/connect";
 
@@ -39,9 +38,8 @@ test.each(
 )("with $name, the gateway reports what to install", ({ packages, says }) => {
   const project = createProject(...packages);
   const sentences = says.map((needed) => `@protoport/gateway needs ${needed}\n`).join("");
-  for (const program of programs) {
+  for (const program of programs)
     expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
-  }
 });
 
 describe("the gateway", () => {
@@ -66,11 +64,10 @@ describe("the gateway", () => {
   test("rejects a peer's next major version", () => {
     const file = join(project.path, "node_modules", connect, "package.json");
     writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
-    for (const program of programs) {
+    for (const program of programs)
       expect(project.tryToRun(process.execPath, program), program).toContain(
         `\nError: @protoport/gateway needs ${connect} ^2.0.0, and 3.0.0 is installed: npm install ${connect}@^2.0.0\n`,
       );
-    }
   });
 });
 
@@ -108,9 +105,8 @@ describe("a missing optional peer", () => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);
-    for (const file of ["program.mjs", "program.cjs"]) {
+    for (const file of ["program.mjs", "program.cjs"])
       expect(project.tryToRun(process.execPath, file), file).toContain(`\nError: ${says}\n`);
-    }
   });
 
   test("does not affect code that does not need the peer", () => {

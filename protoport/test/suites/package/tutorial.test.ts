@@ -20,13 +20,12 @@ type Step = { readonly line: number; readonly does: string } & (
 
 function stepsOf({ language, line, text: documented }: PageBlock): Step[] {
   const text = documented.replaceAll("8080", port);
-  if (language === "sh" || language === "console") {
+  if (language === "sh" || language === "console")
     return text.split(language === "sh" ? "\n" : /^\$ /m).flatMap((one) => {
       const [command = "", ...shown] = one.trimEnd().split("\n");
       const printed = language === "sh" ? undefined : shown.join("\n");
       return command === "" ? [] : [{ line, does: command, command, shown: printed }];
     });
-  }
   const [, file = ""] = /^(?:\/\/|#) (\S+)\n/.exec(text) ?? [];
   return [{ line, does: file, file, text }];
 }
@@ -61,8 +60,7 @@ test.each(steps)("the tutorial's line $line succeeds ($does)", async (step) => {
 });
 
 test("the tutorial's server serves its docs page, and stops on SIGTERM", async () => {
-  const page = await fetch(server?.stdout().trim() ?? "");
-  expect(await page.text()).toMatch(/^<!doctype html>/);
+  expect(await (await fetch(server?.stdout().trim() ?? "")).text()).toMatch(/^<!doctype html>/);
   server?.process.kill("SIGTERM");
   expect(await server?.end()).toBe(0);
 });

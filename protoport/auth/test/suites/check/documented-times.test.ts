@@ -31,6 +31,4 @@ test.each([
   `for ${maxFailures} different tokens in a row`,
   `or ${unhealthyForMs / 1000} seconds have passed`,
   `${maxInFlight} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
-])('docs/reference/tokens.md contains "%s"', (sentence) => {
-  expect(page).toContain(sentence);
-});
+])('docs/reference/tokens.md contains "%s"', (sentence) => expect(page).toContain(sentence));

@@ -90,9 +90,8 @@ function portOf(server: Pick<Server, "address">): number {
   return (server.address() as AddressInfo).port;
 }
 
-function connectTo(place: number | string): Socket {
-  return typeof place === "number" ? connectTcp(place, "127.0.0.1") : connectTcp(place);
-}
+const connectTo = (place: number | string): Socket =>
+  typeof place === "number" ? connectTcp(place, "127.0.0.1") : connectTcp(place);
 
 /** Opens a stream, and resolves when its first bytes have arrived. Reads the other bytes only if `reads`. */
 async function watch(place: number | string | Socket, isHttp2: boolean, reads: boolean): Promise<Socket> {
@@ -196,8 +195,7 @@ describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2", (vers
     const other = connectTo(portOf(app.server));
     const [otherSocket] = await once(app.server, "connection");
     const opened = once(app.server, "session");
-    const secure = connectTls({ socket: client, ALPNProtocols: ["h2"], rejectUnauthorized: false });
-    await watch(secure, true, false);
+    await watch(connectTls({ socket: client, ALPNProtocols: ["h2"], rejectUnauthorized: false }), true, false);
     client.pause();
     const [session] = await opened;
     const sessionClosed = once(session, "close");

@@ -13,11 +13,7 @@ import type { Application as Fastify } from "./usual-plugins.ts";
 const shop = "https://shop.example";
 const unlisted = greenhouse({ waterBed: ({ bed }) => ({ bed }) });
 const options = { ...unlisted, cors: { origins: [shop] } };
-
-interface Site {
-  readonly name: string;
-  readonly start: () => Promise<string>;
-}
+type Site = { readonly name: string; readonly start: () => Promise<string> };
 
 async function startExpress(folder: string): Promise<string> {
   const app: Express = requireFrom(folder)("express")();

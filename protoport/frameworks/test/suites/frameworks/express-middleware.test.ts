@@ -103,8 +103,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
       mount(express, app, createGateway);
       app.use(middleware.create(load, surroundings));
       middleware.addRoutes?.(app);
-      const ask = await start(app, prefixes);
-      await middleware.check(ask, surroundings);
+      await middleware.check(await start(app, prefixes), surroundings);
     });
   });
 });

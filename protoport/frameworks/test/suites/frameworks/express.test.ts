@@ -33,8 +33,7 @@ async function serveApplication(app: RequestListener): Promise<string> {
 
 /** Sends a request on a new connection, so that `server.close` does not wait for idle ones. */
 async function ask(url: string, init: RequestInit = {}): Promise<[number, unknown, Headers]> {
-  const header = { "content-type": "application/json", connection: "close" };
-  const response = await fetch(url, { ...init, headers: header });
+  const response = await fetch(url, { ...init, headers: { "content-type": "application/json", connection: "close" } });
   return [response.status, await response.json(), response.headers];
 }
 
@@ -48,7 +47,6 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     app.use(expressConnectMiddleware({ routes }), express.json());
     app.post("/echo", ({ body }, response) => response.json(body));
     const baseUrl = await serveApplication(app);
-
     const [httpStatus, reading, header] = await ask(`${baseUrl}/sensors/palm/reading`);
     expect([httpStatus, reading]).toEqual([200, { sensor: "palm", degreesCelsius: 21 }]);
     expect([header.get("x-frame-options"), header.get("access-control-allow-origin")]).toEqual(["SAMEORIGIN", origin]);

@@ -55,7 +55,6 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     app.register(fastifyConnectPlugin, { routes });
     app.post("/echo", async ({ body }) => body);
     app.setNotFoundHandler((_request, reply) => void reply.code(404).send({ page: "none" }));
-
     expect((await app.inject(reading)).json()).toEqual({ sensor: "palm", degreesCelsius: 21 });
     expect((await app.inject(call)).json()).toEqual({ sensor: "door", degreesCelsius: 12.5 });
     const web = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], pathOf("WaterBed"));
@@ -67,7 +66,6 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     });
     const response = { httpStatus: statusCode, header: Object.entries(headers), body: rawPayload, trailer: [] };
     expect(readOutcome(wireFormats["grpc-web"], response)).toEqual({ code: 0, message: "" });
-
     expect((await app.inject({ method: "POST", url: "/echo", payload: { to: "you" } })).json()).toEqual({ to: "you" });
     expect((await app.inject({ method: "GET", url: "/none" })).json()).toEqual({ page: "none" });
     const invalid = await app.inject({ ...call, headers: { "content-type": "application/json" }, payload: "{" });
@@ -219,8 +217,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     const app = create({ http2: true });
     app.register(fastifyConnectPlugin, { routes });
     const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
-    const transport = createGrpcTransport({ baseUrl, idleConnectionTimeoutMs: 50 });
-    const client = createClient(GreenhouseService, transport);
+    const client = createClient(GreenhouseService, createGrpcTransport({ baseUrl, idleConnectionTimeoutMs: 50 }));
     expect(await client.getReading({ sensor: "palm" })).toMatchObject({ degreesCelsius: 21 });
     await expect(client.getReading({ sensor: "none" })).rejects.toThrow('[not_found] there is no sensor "none"');
   });

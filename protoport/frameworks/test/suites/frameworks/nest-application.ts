@@ -119,8 +119,7 @@ export class SensorModule {
 /** Sends a JSON request on a new connection, so that `close` does not wait for idle ones. */
 export async function ask(url: string, body?: string): Promise<[number, unknown, Headers]> {
   const headers = { "content-type": "application/json", connection: "close", origin };
-  const init = body === undefined ? { headers } : { method: "POST", headers, body };
-  const response = await fetch(url, init);
+  const response = await fetch(url, body === undefined ? { headers } : { method: "POST", headers, body });
   return [response.status, await response.json(), response.headers];
 }
 
@@ -149,8 +148,7 @@ function nestVersion(folder: string, platform: Platform): NestVersion {
   };
   const compile = async (imported: object, providers: readonly object[], ofFastify?: object): Promise<Application> => {
     const parts = { imports: [imported], controllers: [PageController], providers };
-    const compiled = await Test.createTestingModule(parts).compile();
-    const app = compiled.createNestApplication(createAdapter(ofFastify));
+    const app = (await Test.createTestingModule(parts).compile()).createNestApplication(createAdapter(ofFastify));
     onTestFinished(() => app.close());
     return app;
   };

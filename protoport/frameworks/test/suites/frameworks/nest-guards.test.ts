@@ -63,8 +63,8 @@ interface Declared {
 }
 
 /** Returns a provider whose methods are not shared, so that decorators do not change another test's provider. */
-function createProvider(): typeof Greenhouse {
-  return class Palmhouse extends Greenhouse {
+const createProvider = (): typeof Greenhouse =>
+  class Palmhouse extends Greenhouse {
     override getReading(request: { sensor: string }): object {
       handled += 1;
       return super.getReading(request);
@@ -75,7 +75,6 @@ function createProvider(): typeof Greenhouse {
     /** Not an RPC. */
     prune(): void {}
   };
-}
 
 function decorateMethod(
   decorate: ReturnType<NestVersion["nest"]["UseGuards"]>,
@@ -184,8 +183,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     const canActivate = (): never => {
       throw new (exceptions[name] ?? Error)("no token");
     };
-    const url = await startWith({ canActivate });
-    expect([await call(url, getReading), handled]).toEqual([[httpStatus, message], 0]);
+    expect([await call(await startWith({ canActivate }), getReading), handled]).toEqual([[httpStatus, message], 0]);
   });
 
   test("can read the handler's and the class's metadata", async () => {

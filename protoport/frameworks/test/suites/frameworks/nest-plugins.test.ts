@@ -75,8 +75,7 @@ describe.each(versionsOn("Express"))("Nest, %s", (_version, { create }) => {
       app.get(ConnectGateway).mount(app);
       app.use(middleware.create(load, surroundings));
       middleware.addRoutes?.(app.getHttpAdapter().getInstance());
-      const ask = await start(app, prefix);
-      await middleware.check(ask, surroundings);
+      await middleware.check(await start(app, prefix), surroundings);
     });
   });
 });
@@ -110,8 +109,7 @@ describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWith
     const app = await create();
     await app.register?.(requirePlugin("rate-limit"), { max: 1 });
     app.get(ConnectGateway).mount(app);
-    const ask = await start(app, "");
-    expect((await ask("/sensors/palm/reading"))[0]).toBe(200);
+    expect((await (await start(app, ""))("/sensors/palm/reading"))[0]).toBe(200);
   });
 
   test.each(pluginsInNest)("hooks of @fastify/$name run for calls that fastifyConnectPlugin serves", async (plugin) => {

@@ -111,11 +111,8 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, nest, require }) =>
     expect((await ask(url + pathOf("GetReading"), "{}"))[1]).toEqual(error);
   });
 
-  test("a provider without a method for an RPC is refused at start", async () => {
-    await expect(create({}, Empty)).rejects.toThrow(
-      `Empty has no method "getReading" of ${GreenhouseService.typeName}`,
-    );
-  });
+  test("a provider without a method for an RPC is refused at start", () =>
+    expect(create({}, Empty)).rejects.toThrow(`Empty has no method "getReading" of ${GreenhouseService.typeName}`));
 
   test.each<{ name: string; isIndirect: boolean; chain: string }>([
     { name: "a request-scoped provider", isIndirect: false, chain: "ScopedGreenhouse" },

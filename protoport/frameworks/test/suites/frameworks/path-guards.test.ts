@@ -8,9 +8,7 @@ import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 // An application guards a REST template's path. No spelling may pass the guard and reach the RPC.
 
 type Response = { sendStatus(httpStatus: number): void };
-
 type Request = { readonly params: Readonly<Record<string, string>> };
-
 type Next = () => void;
 
 interface Express {
@@ -28,7 +26,6 @@ interface Fastify {
 }
 
 type Reply = { code(status: number): { send(body: unknown): unknown } };
-
 const gatewayOptions = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
 
 const rows = [

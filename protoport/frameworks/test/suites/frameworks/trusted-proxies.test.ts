@@ -11,9 +11,7 @@ import { listen as listenNest, nestVersions } from "./nest-application.ts";
 // The peer that `admit` gets if the framework trusts proxies.
 
 type Options = Pick<MountOptions<object>, "admit" | "clientAddress" | "trustedProxies">;
-
 type Start = (trusted: readonly string[] | false, options: Options) => Promise<string>;
-
 const handlers = greenhouse({ getReading: () => ({}) });
 
 const frameworks: readonly (readonly [string, Start])[] = [

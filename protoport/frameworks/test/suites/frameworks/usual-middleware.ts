@@ -15,7 +15,6 @@ export interface Request extends IncomingMessage {
 }
 
 type Response = { json(body: unknown): void; send(body: string): void };
-
 type Handler = (request: Request, response: Response, next: () => void) => void;
 
 /** An Express application. */

@@ -53,9 +53,8 @@ export const reading: { readonly method: string; readonly url: string; readonly 
 };
 
 /** Returns context values that contain what plugins have found out about a caller. */
-export function noteOf({ cookies }: Request): ContextValues {
-  return createContextValues().set(noteKey, cookies === undefined ? "" : ` of ${cookies["who"]}`);
-}
+export const noteOf = ({ cookies }: Request): ContextValues =>
+  createContextValues().set(noteKey, cookies === undefined ? "" : ` of ${cookies["who"]}`);
 
 const page = (_request: Request, reply: Reply): unknown => reply.send("a page ".repeat(1000));
 

@@ -22,7 +22,6 @@ beforeAll(async () => {
   await example.find(/http:\/\//);
 }, buildLimitMs);
 afterAll(() => example[Symbol.asyncDispose]());
-
 const metadata: RpcCall["metadata"] = [["authorization", "Bearer gardener"]];
 const palm = { sensor: "palm", degreesCelsius: 21 };
 

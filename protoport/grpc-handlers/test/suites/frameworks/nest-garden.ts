@@ -23,7 +23,6 @@ export interface Application {
 
 type Decorator = (target: object, key?: string, detail?: unknown) => void;
 type Decorate = (...parts: unknown[]) => Decorator;
-
 type Observable = { pipe(...operators: unknown[]): Observable };
 
 /** A major Nest version on a platform. */
@@ -158,7 +157,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
       );
       decorate(nest.UsePipes(new BedPipe()), name);
     }
-    for (const name of ["addTrees", "tradeTrees"] as const) {
+    for (const name of ["addTrees", "tradeTrees"] as const)
       decorate(
         microservices.GrpcStreamMethod(
           "Garden",
@@ -166,7 +165,6 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
         ),
         name,
       );
-    }
     nest.UseGuards(KeyGuard)(GardenController);
     nest.UseInterceptors(OrderInterceptor)(GardenController);
     nest.UseFilters(NoTreeFilter)(GardenController);

@@ -131,9 +131,8 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     const configure = (consumer: object): unknown =>
       Reflect.get(consumer, "apply").call(consumer, auth).forRoutes("*path");
     const url = await listen(await create({}, { configure }));
-    for (const path of ["/page", tree]) {
+    for (const path of ["/page", tree])
       expect([await statusOf(url + path), await statusOf(url + path, { ...open, "x-token": "1" })]).toEqual([401, 200]);
-    }
     expect(seen).toEqual(["/page", "/page", tree, tree]);
   });
 
@@ -179,8 +178,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
   test("admit gets the client that the framework finds behind trusted proxies", async () => {
     const peers: string[] = [];
     const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
-    const parts = { fastify: { trustProxy: ["127.0.0.1"] } };
-    const garden = await create({ gateway }, parts);
+    const garden = await create({ gateway }, { fastify: { trustProxy: ["127.0.0.1"] } });
     Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
     const url = await listen(garden);
     for (const address of ["192.0.2.1", "2001:db8::7"])

@@ -10,7 +10,6 @@ import { callGarden, type ClientCall } from "../../grpc-js-client.ts";
 
 type Part = "guard" | "interceptor" | "method" | "promise" | "observable" | "call" | "nobody";
 type Decorate = (...parts: unknown[]) => (target: object, key?: string, detail?: object) => void;
-
 const grpcOptions = { package: "garden.v1", protoPath: "garden/v1/garden.proto", loader: { includeDirs } };
 
 /** The RPCs, each with a decorator. */
@@ -23,11 +22,7 @@ const rpcs = {
   "@GrpcStreamCall of a bidirectional stream": ["GrpcStreamCall", "TradeTrees"],
 } as const satisfies Record<string, readonly [string, ClientCall["method"]]>;
 
-interface Garden {
-  readonly port: number;
-  fail: { part: Part; create: () => unknown };
-}
-
+type Garden = { readonly port: number; fail: { part: Part; create: () => unknown } };
 type Call = { emit(event: string, error: unknown): void; end(): void; on(event: string, listener: () => void): void };
 
 async function start(

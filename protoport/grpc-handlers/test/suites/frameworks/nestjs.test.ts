@@ -11,8 +11,7 @@ import { type NestGarden, nestVersions } from "./nest-garden.ts";
 type Caller = (url: string, treeId: number, key: string) => Promise<unknown>;
 
 const rest: Caller = async (url, treeId, key) => {
-  const headers = { "x-key": key, connection: "close" };
-  const response = await fetch(`${url}/v1/beds/1/trees/${treeId}`, { headers });
+  const response = await fetch(`${url}/v1/beds/1/trees/${treeId}`, { headers: { "x-key": key, connection: "close" } });
   const body: Record<string, unknown> = JSON.parse(await response.text());
   return response.ok ? body["speciesName"] : [body["code"], body["message"]];
 };
@@ -145,8 +144,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
           }),
       });
     const port = await freePort();
-    const listen = { host: "127.0.0.1", port };
-    const { app, strategy } = await create({ listen, interceptors: [countRequests] });
+    const { app, strategy } = await create({ listen: { host: "127.0.0.1", port }, interceptors: [countRequests] });
     await app.startAllMicroservices();
     const response = await fetch(`http://127.0.0.1:${port}/garden.v1.Garden/${method}`, {
       method: "POST",

@@ -53,7 +53,6 @@ const requestSizes = [27182, 8, 1828, 45904];
 const responseSizes = [31415, 9, 2653, 58979];
 const zeros = (size: number): { readonly body: Uint8Array } => ({ body: Buffer.alloc(size) });
 const sizeOf = ({ payload }: Response): number => payload?.body?.byteLength ?? 0;
-
 const initialKey = "x-grpc-test-echo-initial";
 const trailingKey = "x-grpc-test-echo-trailing-bin";
 const echoed = new Metadata();
@@ -187,8 +186,7 @@ const cases: Readonly<Record<string, (client: Client) => Promise<void>>> = {
   async cancel_after_begin(client) {
     const { path, requestSerialize, responseDeserialize } = StreamingInputCall;
     const responded = Promise.withResolvers<ServiceError | null>();
-    const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, responded.resolve);
-    call.cancel();
+    client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, responded.resolve).cancel();
     expect((await responded.promise)?.code).toBe(status.CANCELLED);
   },
   async cancel_after_first_response(client) {

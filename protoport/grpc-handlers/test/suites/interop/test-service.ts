@@ -55,7 +55,6 @@ export const unimplementedService = loaded["grpc.testing.UnimplementedService"] 
 
 const initialKey = "x-grpc-test-echo-initial";
 const trailingKey = "x-grpc-test-echo-trailing-bin";
-
 const zeros = (size: number | undefined): Response => ({ payload: { body: Buffer.alloc(size ?? 0) } });
 
 /** Sends the metadata that the client asks for, and returns the trailer's. */

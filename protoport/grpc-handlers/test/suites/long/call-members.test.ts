@@ -27,9 +27,8 @@ test("the README lists all members of a call, and no others", () => {
   expect([...new Set(documented)].toSorted()).toEqual(Object.keys(members).toSorted());
 });
 
-test("each member of a call has a test case", () => {
-  expect([...new Set(cases.flatMap(({ shows }) => shows))].toSorted()).toEqual(Object.keys(members).toSorted());
-});
+test("each member of a call has a test case", () =>
+  expect([...new Set(cases.flatMap(({ shows }) => shows))].toSorted()).toEqual(Object.keys(members).toSorted()));
 
 describe.each(["grpc-js", "gateway"] as const)("a call on the %s server", (name) => {
   test.each(cases)("$name", async ({ handlers, call, outcome, deviation }) => {
@@ -62,8 +61,7 @@ describe.each(["grpc-js", "gateway"] as const)("a call on the %s server", (name)
     await using server = await servers[name](unary((call, callback) => callback(null, say(call.getDeadline()))));
     const deadline = Date.now() + 60_000;
     const { messages } = await callGarden(server.port, { method: "GetTree", options: { deadline } });
-    const seen = Number(messages[0]?.["speciesName"]);
-    expect(Math.abs(seen - deadline)).toBeLessThan(30_000);
+    expect(Math.abs(Number(messages[0]?.["speciesName"]) - deadline)).toBeLessThan(30_000);
   });
 
   test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
@@ -75,8 +73,7 @@ describe.each(["grpc-js", "gateway"] as const)("a call on the %s server", (name)
         call.on("cancelled", () => resolve(call.cancelled));
         start();
       };
-      const handlers = { getTree: wait, addTrees: wait, listTrees: wait, tradeTrees: wait };
-      await using server = await servers[name](handlers);
+      await using server = await servers[name]({ getTree: wait, addTrees: wait, listTrees: wait, tradeTrees: wait });
       const onStart = (cancel: () => void): void => void started.then(cancel);
       expect(await callGarden(server.port, { method, onStart, keepsOpen: true })).toMatchObject({
         code: status.CANCELLED,

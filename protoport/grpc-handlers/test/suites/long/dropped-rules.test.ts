@@ -62,7 +62,6 @@ class ServerGrpc {
 }
 
 type Options = Pick<GatewayOptions, "visibility" | "validation" | "admit">;
-
 type Source = { readonly descriptors?: HandlerDescriptors };
 
 async function serve(routes: (router: ConnectRouter) => void, options: Options): Promise<string> {
@@ -102,8 +101,7 @@ describe.each(Object.entries(ways))("%s", (_, start) => {
     const validation = await openValidation();
     const visible = await start({ validation, visibility: { allow: ["INTERNAL"] } }, { descriptors });
     const hidden = await start({ validation, visibility: { allow: [] } }, { descriptors });
-    const paths = ["/admin/a", "/admin/abc"];
-    expect(await Promise.all(paths.map((path) => statusOf(visible + path)))).toEqual([200, 400]);
+    expect(await Promise.all(["/admin/a", "/admin/abc"].map((path) => statusOf(visible + path)))).toEqual([200, 400]);
     expect(await statusOf(`${hidden}/admin/a`)).toBe(404);
   });
 
@@ -132,8 +130,7 @@ const verifier: TokenVerifier = {
 };
 
 async function statusOf(url: string, token?: string): Promise<number> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return (await fetch(url, { headers })).status;
+  return (await fetch(url, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })).status;
 }
 
 test("router.service refuses visibility and validation for services from readServices", async () => {

@@ -15,7 +15,6 @@ import { callGarden, type CallOutcome, type ClientCall, type Message } from "../
 // Handlers that break grpc-js's rules. They neither exit the process nor keep a call open.
 
 type Writable = ServerWritableStream<Message, Message>;
-
 const say = (speciesName: string): Message => ({ speciesName });
 const said = (speciesName: string): unknown => [expect.objectContaining({ speciesName })];
 const messagesOf = (call: AsyncIterable<Message>): AsyncIterable<Message> => call;
@@ -187,10 +186,8 @@ test.each(methods)("the %s handler is not called if the call is already cancelle
   const called: string[] = [];
   const handlers = allHandlers((call) => void called.push(call.getPath()));
   await using garden = await startGarden(handlers, {}, { interceptors: [waits] });
-  for (const _ of [1, 2]) {
-    const response = await callWithDeadline(garden, method);
-    expect(await response.text()).toContain('"code":"deadline_exceeded"');
-  }
+  for (const _ of [1, 2])
+    expect(await (await callWithDeadline(garden, method)).text()).toContain('"code":"deadline_exceeded"');
   await expect.poll(() => passed).toEqual([method, method]);
   await expect.poll(() => garden.openRequests()).toBe(0);
   expect([called, garden.faults]).toEqual([[], []]);
@@ -206,8 +203,7 @@ test.each(["AddTrees", "TradeTrees"] as const)("a paused %s handler buffers only
   const received: unknown[] = [];
   const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
   await using garden = await startGarden(handlers, {}, {}, counting);
-  const response = await callWithDeadline(garden, method, 20);
-  expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  expect(await (await callWithDeadline(garden, method, 20)).text()).toContain('"code":"deadline_exceeded"');
   expect([held, received]).toEqual([1, []]);
 });
 

@@ -24,10 +24,8 @@ test.each(methods.flatMap((method) => throwing.map(([name, what, ...parts]) => (
   "when $method is cancelled, $name that throws is reported to onFault",
   async ({ method, what, parts: [handlers, interceptors] }) => {
     await using garden = await startGarden({ ...handlers }, { interceptors });
-    for (const _ of [1, 2]) {
-      const response = await callWithDeadline(garden, method);
-      expect(await response.text()).toContain('"code":"deadline_exceeded"');
-    }
+    for (const _ of [1, 2])
+      expect(await (await callWithDeadline(garden, method)).text()).toContain('"code":"deadline_exceeded"');
     await expect
       .poll(() => garden.faults.map((fault) => [messageOf(fault.error), fault.what]))
       .toEqual([1, 2].map(() => ["index out of range", what]));
@@ -52,9 +50,8 @@ test.each(methods)("a grpc-js interceptor receives the status of %s once", async
 
 test.each(methods)("a grpc-js interceptor that throws when %s starts results in INTERNAL", async (method) => {
   await using garden = await startGarden(allHandlers(read), { interceptors: [failing] });
-  for (const _ of [1, 2]) {
+  for (const _ of [1, 2])
     expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
-  }
   expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range", "index out of range"]);
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
@@ -84,10 +81,8 @@ test.each(methods)("a slow interceptor does not call the %s handler after the de
     }
   }
   await using garden = await startGarden(handlers, { interceptors: [(_definition, call) => new Delayed(call)] });
-  for (const _ of [1, 2]) {
-    const response = await callWithDeadline(garden, method);
-    expect(await response.text()).toContain('"code":"deadline_exceeded"');
-  }
+  for (const _ of [1, 2])
+    expect(await (await callWithDeadline(garden, method)).text()).toContain('"code":"deadline_exceeded"');
   await expect.poll(() => passed).toEqual([method, method]);
   await expect.poll(() => garden.openRequests()).toBe(0);
   expect([called, garden.faults]).toEqual([[], []]);
@@ -124,9 +119,8 @@ test.each(
     await using garden = await startGarden(handlers, {
       interceptors: outer === 0 ? [passes, throws] : [throws, passes],
     });
-    for (const _ of [1, 2]) {
+    for (const _ of [1, 2])
       expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
-    }
     const [fault] = garden.faults;
     expect([messageOf(fault?.error), fault?.what]).toEqual(["index out of range", "an interceptor of grpc-js failed"]);
     await expect.poll(() => garden.openRequests()).toBe(0);
@@ -146,9 +140,8 @@ test("an exception of an interceptor after the status is reported to onFault", a
     allHandlers((_call, callback) => callback?.(null, {})),
     { interceptors: [throwsAfterStatus] },
   );
-  for (const _ of [1, 2]) {
+  for (const _ of [1, 2])
     expect(await callGarden(garden.address.port, { method: "GetTree" })).toMatchObject({ code: status.OK });
-  }
   const [fault, second, ...others] = garden.faults;
   expect([messageOf(fault?.error), messageOf(second?.error)]).toEqual(["index out of range", "index out of range"]);
   expect([fault?.what, others]).toEqual(["an interceptor of grpc-js failed", []]);

@@ -20,7 +20,6 @@ import { addGrpcJsService } from "../../../src/grpc-js.ts";
 const [watering, visibleWatering] = [Buffer.from("\b\u0001\u001a\u0001x \u0002"), Buffer.from("\b\u0001")];
 const [reading, visibleReading] = [Buffer.from("\n\u0001a \u0002"), Buffer.from("\n\u0001a")];
 const [count, adjustment] = [Buffer.from("\b\u0001"), Buffer.from("\n\u0001a")];
-
 const unchanged = (bytes: Buffer): Buffer => bytes;
 
 /** The definition of the greenhouse, whose messages are bytes. */

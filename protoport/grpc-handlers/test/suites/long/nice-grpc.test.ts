@@ -132,7 +132,6 @@ test.each(
   };
   await using server = await start("ts-proto", { getTree: async () => fail(), listTrees });
   const details = "Unknown error";
-  for (const _ of [1, 2]) {
+  for (const _ of [1, 2])
     expect(await callGarden(server.address.port, { method })).toMatchObject({ code: status.UNKNOWN, details });
-  }
 });

@@ -70,8 +70,7 @@ test("a web page sends no grpc-timeout field to another origin", async () => {
   expect(await elsewhere.uploadPieces(baseUrl, 20, 1024 * 1024)).toBe(
     "[resource_exhausted] a browser cannot send a stream larger than 16777216 bytes",
   );
-  const here = await openPage({ document: {}, location: { href: `${baseUrl}/a`, origin: baseUrl } });
-  await here.replaceSink("/api");
+  await (await openPage({ document: {}, location: { href: `${baseUrl}/a`, origin: baseUrl } })).replaceSink("/api");
   const deadlines = seen.map(({ line, header }) => [line, header["grpc-timeout"], header["content-length"]]);
   expect(deadlines).toEqual([
     ["PUT /v1/sinks/9007199254740993", undefined, "18"],

@@ -15,9 +15,7 @@ const lines = blocksRunBy("protoport/test/suites/check/examples/documented-bench
   text.split("\n"),
 );
 const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
-
 const isOfBench = (command: string): boolean => command.startsWith("npm run bench");
-
 const known = [...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name);
 
 test.each(commands.filter(isOfBench))('the bench accepts the arguments in "%s"', (command) => {

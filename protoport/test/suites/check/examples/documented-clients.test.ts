@@ -18,6 +18,4 @@ test.each([
   `after ${queueTimeoutMs / 1_000} s with no free stream`,
   `too many unsent bytes (${upstreamLimits.queuedBytes / 2 ** 20} MiB)`,
   `the time for a connection (${upstreamLimits.connectTimeoutMs / 1_000} s)`,
-])('protoport/docs/how-to/clients.md has the default in "%s"', (part) => {
-  expect(page).toContain(part);
-});
+])('protoport/docs/how-to/clients.md has the default in "%s"', (part) => expect(page).toContain(part));

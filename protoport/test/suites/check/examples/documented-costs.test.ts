@@ -6,7 +6,6 @@ import { readPage } from "../../../support/docs/page-blocks.ts";
 // Compares protoport/SECURITY.md's tables with the costs that protoport/test/suites/costs measures.
 
 type Cost = { readonly what: string; readonly atMost: string };
-
 const page = readPage("protoport/SECURITY.md");
 
 function tableBelow(head: string): readonly Cost[] {

@@ -7,11 +7,10 @@ import { file_orders_v1_orders } from "../../../../testing/src/gen/orders/v1/ord
 import { createTempFolder } from "@protoport/testing/process";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
-function blocksOf(page: string, language: string): readonly string[] {
-  return pageBlocks
+const blocksOf = (page: string, language: string): readonly string[] =>
+  pageBlocks
     .filter((block) => block.page === `protoport/docs/how-to/${page}` && block.language === language)
     .map(({ text }) => text);
-}
 
 test("the documented base file and plugin options are accepted", async () => {
   using folder = createTempFolder();

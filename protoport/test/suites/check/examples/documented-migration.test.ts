@@ -56,7 +56,6 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
 };
 
 const page = readPage("protoport/docs/how-to/migration.md");
-
 const sectionOf = (title: string): string => page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 
 describe.each(Object.entries(sections))('the section "%s"', (title, profile) => {
@@ -114,9 +113,8 @@ test("a handler reads the header field cookie, not grpcgateway-cookie", async ()
   expect(await response.json()).toMatchObject({ sensor: "a=b, null" });
 });
 
-function count(isOne: (one: Case) => boolean): number {
-  return cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
-}
+const count = (isOne: (one: Case) => boolean): number =>
+  cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
 
 test("migration.md states the correct counts of grpc-gateway's test requests", () => {
   const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");

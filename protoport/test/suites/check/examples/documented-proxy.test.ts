@@ -43,8 +43,7 @@ test("the command in protoport/docs/how-to/proxy.md serves the documented respon
   await using running = new ProxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"]);
   const baseUrl = await running.serving;
   expect(running.lines).toEqual([expect.stringContaining(` ${serves}`)]);
-  const response = await fetch(url.replace("http://127.0.0.1:8080", baseUrl));
-  expect(await response.text()).toBe(body);
+  expect(await (await fetch(url.replace("http://127.0.0.1:8080", baseUrl))).text()).toBe(body);
 });
 
 const services = ["grpc.health.*"];
@@ -55,8 +54,7 @@ test("the program in protoport/docs/how-to/proxy.md serves the documented respon
   const rules = parseServiceRules(yaml);
   const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors: "reflection", rules, services }] });
   try {
-    const response = await proxy.fetch(new Request("http://localhost/health"));
-    expect(await response.text()).toBe(body);
+    expect(await (await proxy.fetch(new Request("http://localhost/health"))).text()).toBe(body);
   } finally {
     await proxy.close();
   }

@@ -17,7 +17,6 @@ beforeAll(async () => {
   gateway = await startKitchenSink();
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
-
 const jsonType: Field = ["content-type", "application/json"];
 
 // oxfmt-ignore
@@ -41,6 +40,4 @@ test.each(testCases)('the response to "$about" is as documented', async ({ reque
   expect({ httpStatus: response.httpStatus, json }).toMatchObject(want);
 });
 
-test("every documented request has a test case", () => {
-  expect(documented).toEqual(testCases.map(({ about }) => about));
-});
+test("every documented request has a test case", () => expect(documented).toEqual(testCases.map(({ about }) => about)));

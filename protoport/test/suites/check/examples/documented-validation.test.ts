@@ -47,5 +47,4 @@ test("the documented definition refuses a request with the documented error", as
 });
 
 const typesOf = (details: readonly { readonly "@type": string }[]): string[] => details.map((each) => each["@type"]);
-
 const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";

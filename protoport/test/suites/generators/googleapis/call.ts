@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 const [, , code = "", document = "", basePath] = process.argv;
 const client = await import(code);
 const camelCase = (name: string) => name.replace(/_(\w)/g, (_, first) => first.toUpperCase());
-
 let called = 0;
 for (const path of Object.values<any>(JSON.parse(readFileSync(document, "utf8")).paths)) {
   for (const { operationId, tags, parameters = [], requestBody } of Object.values<any>(path)) {

@@ -6,7 +6,6 @@ const catalog = new CatalogApi(new Configuration({ basePath: process.argv[2] ?? 
 const [shelf, book] = ["green", "moss"];
 const titles = (books: Book[] = []): string => books.map(({ title }) => title).join(" ");
 const moss = { title: "Moss", serial: "9007199254740993", cover: "AAH+", labels: { soil: "damp" }, author: "Flora" };
-
 const created = await catalog.v1CatalogCreateBook({ shelf, bookId: book, book: moss });
 console.log("created", created.state, created.serial, created.cover, created.labels?.["soil"]);
 await catalog.v1CatalogCreateBook({ shelf, bookId: "fern", book: { title: "Fern" } });

@@ -107,9 +107,7 @@ async function nextResponse(connection: Http1Connection): Promise<string> {
 }
 
 const withoutDate = (response: string): string => response.replaceAll(/^date: .*\r\n/gm, "");
-
 const staysOpen = (response: string): boolean => !response.includes("\r\nconnection: close\r\n");
-
 type Difference = { readonly request: string; readonly got: string; readonly want: string };
 
 /** Sends requests one after another, sometimes pipelined or split, and returns the unexpected responses. */

@@ -88,9 +88,8 @@ test.each(Object.entries(effects))("the option %s of plugins has an effect", asy
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });
 
-test("close aborts no call before its timeout", async () => {
-  expect(await afterClose({}, (mount) => mount.close())).toBe("still running");
-});
+test("close aborts no call before its timeout", async () =>
+  expect(await afterClose({}, (mount) => mount.close())).toBe("still running"));
 
 test("requestPathPrefix precedes all of a plugin's paths", async () => {
   const statuses = await observe({ requestPathPrefix: "/api" }, Object, async (baseUrl) => {

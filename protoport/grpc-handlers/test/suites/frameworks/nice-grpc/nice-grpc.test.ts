@@ -25,8 +25,7 @@ const servers = {
     const all = { getTree: missing, addTrees: missing, listTrees: missing, tradeTrees: missing, ...handlers };
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-assertion -- nice-grpc may not be installed.
     server.add(garden.definition as never, all as never);
-    const port = await server.listen("127.0.0.1:0");
-    return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
+    return { port: await server.listen("127.0.0.1:0"), [Symbol.asyncDispose]: async () => server.forceShutdown() };
   },
   async gateway(handlers: object): Promise<GardenServer> {
     const descriptors = readServices(loadGarden());

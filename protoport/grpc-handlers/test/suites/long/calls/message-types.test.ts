@@ -29,7 +29,6 @@ beforeAll(async () => {
   generated = await import(join(code.folder, "garden/v1/garden.ts"));
 });
 afterAll(() => code[Symbol.dispose]());
-
 const [service] = readServices(loadGarden());
 const tree = service && createRegistry(service.file).getMessage("garden.v1.Tree");
 

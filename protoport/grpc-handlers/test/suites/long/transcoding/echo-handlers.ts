@@ -22,7 +22,6 @@ import type { Library } from "./libraries.ts";
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 type Handler = (call: Call, callback: sendUnaryData<Message>) => void;
-
 const returnRequest: Handler = ({ request }, callback) => callback(null, request);
 const fail = (code: unknown): { readonly code: status; readonly details: string } => {
   const number = Number(code ?? 0);
@@ -121,6 +120,5 @@ export async function createEchoOptions(library: Library): Promise<GatewayOption
 }
 
 /** Returns options for a gateway that serves the kitchen sink, which the corpus calls. */
-export async function createSinkOptions(library: Library): Promise<GatewayOptions> {
-  return await optionsOf(library, [KitchenSink, Shelves, LegacySink], echoSink, kitchenSinkOptions);
-}
+export const createSinkOptions = async (library: Library): Promise<GatewayOptions> =>
+  await optionsOf(library, [KitchenSink, Shelves, LegacySink], echoSink, kitchenSinkOptions);

@@ -66,8 +66,7 @@ describe.each(["ts-proto", "ts-proto with messages", "proto-loader"] as const)(
     afterAll(() => library[Symbol.dispose]());
 
     test("pass all transcoding cases over Fetch except the listed ones", async () => {
-      const options = await createEchoOptions(library);
-      const { fetch } = createTestGateway({ ...options, onFault: () => {} });
+      const { fetch } = createTestGateway({ ...(await createEchoOptions(library)), onFault: () => {} });
       const failed = await failures(fetchCases, overFetch(fetch));
       const isListed = (line: string): boolean => Object.keys(expected.cases).some((id) => line.startsWith(`${id}: `));
       expect(failed.filter((line) => !isListed(line))).toEqual([]);
