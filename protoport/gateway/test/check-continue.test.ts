@@ -12,9 +12,7 @@ import { throws } from "../../testing/src/callback-forms.ts";
 // Clients of a node:http server that wait for 100 (Continue) before they send a body (RFC 9110 §10.1.1).
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-const notAdmitted: Partial<GatewayOptions> = {
-  admit: throws(new ConnectError("nobody", Code.Unauthenticated)),
-};
+const notAdmitted: Partial<GatewayOptions> = { admit: throws(new ConnectError("nobody", Code.Unauthenticated)) };
 
 /** Options for a gateway that responds to a stream after the first reading. */
 const greenhouseOptions: GatewayOptions = {
@@ -29,9 +27,8 @@ const greenhouseOptions: GatewayOptions = {
     }),
 };
 
-function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
-  return createGateway({ ...greenhouseOptions, ...options });
-}
+const createGreenhouse = (options: Partial<GatewayOptions> = {}): Gateway =>
+  createGateway({ ...greenhouseOptions, ...options });
 
 /** Returns the head for a request whose client waits for 100 (Continue). */
 function headOf(path: string, bytes: number, contentType = "application/json"): string {
@@ -87,8 +84,7 @@ describe("checkContinue", () => {
     connection.write(headOf(path, bytes));
     const answer = await connection.readResponse();
     expect(answer).toMatchObject({ httpStatus: want, interim: [] });
-    expect([fieldValue(answer.header, "connection"), await connection.atEnd()]).toEqual(["close", true]);
-    expect(faults).toEqual([]);
+    expect([fieldValue(answer.header, "connection"), await connection.atEnd(), faults]).toEqual(["close", true, []]);
   });
 });
 
@@ -141,8 +137,7 @@ test("the gateway sends no 100 (Continue) for an unmatched request", async () =>
 });
 
 test("the gateway sends 100 (Continue) only to clients that expect it", async () => {
-  const { checkContinue } = createGreenhouse();
-  await using server = await startOnLoopback(createServer(checkContinue));
+  await using server = await startOnLoopback(createServer(createGreenhouse().checkContinue));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2).replace("expect: 100-continue", "x: y"));
   connection.write("{}");

@@ -39,9 +39,7 @@ function freshCreate(): DescMethodUnary {
   return rpc;
 }
 
-function isUnary(rpc: DescMethod): rpc is DescMethodUnary {
-  return rpc.methodKind === "unary";
-}
+const isUnary = (rpc: DescMethod): rpc is DescMethodUnary => rpc.methodKind === "unary";
 
 /** Registers an RPC that responds with its request, or with an error that has the request as a detail. */
 function sinkRoutes(own: Parameters<ConnectRouter["rpc"]>[2] = {}): (router: ConnectRouter) => void {
@@ -74,10 +72,8 @@ const requests: readonly HttpRequest[] = [
 ];
 
 /** Sends all requests, and returns the responses. */
-async function askAll(ask: (request: HttpRequest) => Promise<HttpResponse>): Promise<readonly unknown[]> {
-  const answers = await Promise.all(requests.map(ask));
-  return answers.map(({ httpStatus, body }) => [httpStatus, String(body)]);
-}
+const askAll = async (ask: (request: HttpRequest) => Promise<HttpResponse>): Promise<readonly unknown[]> =>
+  (await Promise.all(requests.map(ask))).map(({ httpStatus, body }) => [httpStatus, String(body)]);
 
 async function askGateway(options: GatewayOptions): Promise<readonly unknown[]> {
   const gateway = createTestGateway(options);

@@ -238,9 +238,8 @@ async function codeOfHealth(call: HealthCall): Promise<unknown> {
   return undefined;
 }
 
-function watch(health: ServiceImpl<typeof Health>): AsyncIterable<unknown> {
-  return health.watch(create(HealthCheckRequestSchema), healthContext);
-}
+const watch = (health: ServiceImpl<typeof Health>): AsyncIterable<unknown> =>
+  health.watch(create(HealthCheckRequestSchema), healthContext);
 
 /** Returns the identifier when a client disconnects while its call runs. */
 async function codeOfGoneClient(): Promise<unknown> {

@@ -99,6 +99,5 @@ async function sendHttp1(address: Address): Promise<void> {
   expect((await connection.readResponse()).httpStatus).toBe(200);
 }
 
-function isMixed(data: Uint8Array): boolean {
-  return Buffer.compare(data, sent.get(data[0]) ?? new Uint8Array(0)) !== 0 || data.byteLength === 0;
-}
+const isMixed = (data: Uint8Array): boolean =>
+  Buffer.compare(data, sent.get(data[0]) ?? new Uint8Array(0)) !== 0 || data.byteLength === 0;

@@ -28,9 +28,8 @@ const tenantKey = createContextKey("nobody");
 type Response = Parameters<NodeHandler>[1];
 
 /** Starts a node server with a listener. */
-async function serve(version: HttpVersion, listener: NodeHandler): Promise<LoopbackServer> {
-  return await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
-}
+const serve = async (version: HttpVersion, listener: NodeHandler): Promise<LoopbackServer> =>
+  await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
 
 const mount = (options: Partial<GatewayOptions> = {}): NodeHandler => createGreenhouse(options).handler;
 
@@ -99,9 +98,8 @@ function createBeds(): Pick<Gateway, "handler" | "checkContinue"> & { readonly w
   return { handler, checkContinue, watered };
 }
 
-function statuses(answers: Buffer): readonly string[] {
-  return [...String(answers).matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => String(match[1]));
-}
+const statuses = (answers: Buffer): readonly string[] =>
+  [...String(answers).matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => String(match[1]));
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 
@@ -308,9 +306,7 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     });
 
     test("is passed to next() instead of the fallback", async () => {
-      const handler = mount({
-        fallback: throws(new Error("not to be called")),
-      });
+      const handler = mount({ fallback: throws(new Error("not to be called")) });
       await using server = await serve(version, (request, response) => {
         handler(request, response, (error) => {
           expect(error).toBeUndefined();
@@ -449,8 +445,7 @@ test("the handler does not change a response that the application already starte
     });
   });
   const answer = await exchange(server.address, "1.1", water);
-  expect([answer.httpStatus, String(answer.body)]).toEqual([503, "too late"]);
-  expect(faults).toEqual([]);
+  expect([answer.httpStatus, String(answer.body), faults]).toEqual([503, "too late", []]);
 });
 
 describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s", (version) => {

@@ -418,9 +418,7 @@ describe("an HTTP rule for a client stream", () => {
         { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
         'only the first message of the stream can set the required field "name"'],
     ],
-  )("is refused by createGateway() if %s (proto2)", (_name, rule, problem) => {
-    expect(check(rule)).toThrow(problem);
-  });
+  )("is refused by createGateway() if %s (proto2)", (_name, rule, problem) => expect(check(rule)).toThrow(problem));
 
   test("is accepted by createGateway() if its path has only optional fields", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();

@@ -67,9 +67,8 @@ async function start(
   return { body: async () => String((await within(responding, "the response")).body), responding };
 }
 
-function cancellation(requestId: unknown): string {
-  return JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: "bored" } });
-}
+const cancellation = (requestId: unknown): string =>
+  JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason: "bored" } });
 
 async function cancel(header: readonly Field[] = ada, body: string = cancellation(1)): Promise<void> {
   const request = postMcp(body, [["mcp-protocol-version", initializedRevision], ...header]);

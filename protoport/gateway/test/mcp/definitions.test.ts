@@ -139,8 +139,7 @@ test.each([
   { name: "1", result: 1, want: [] },
 ])("a function isListed that returns $name results in $want from tools/list", async ({ result, want }) => {
   const mcp = untyped({ tools: ["*"], isListed: () => result });
-  const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
-  expect(tools.map(({ name }) => name)).toEqual(want);
+  expect((await pageOf(serveDescribed([{ name: "A" }], { mcp }))).tools.map(({ name }) => name)).toEqual(want);
 });
 
 test("a function isListed that returns a promise fails tools/list", async () => {
@@ -148,10 +147,6 @@ test("a function isListed that returns a promise fails tools/list", async () => 
   const mcp = untyped({ tools: ["*"], isListed: async () => true });
   const gateway: Partial<GatewayOptions> = { onFault: (fault) => void errors.push(String(fault)) };
   const page = await pageOf(serveDescribed([{ name: "A" }], { mcp, gateway }));
-  expect(JSON.parse(page.text)).toEqual({
-    jsonrpc: "2.0",
-    id: 1,
-    error: { code: -32603, message: "internal error" },
-  });
+  expect(JSON.parse(page.text)).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32603, message: "internal error" } });
   expect(errors).toEqual(["TypeError: isListed must be synchronous, got a promise"]);
 });

@@ -33,9 +33,8 @@ function content(...texts: readonly string[]): { content: object[] } {
 
 const result = (members: object): object => ({ jsonrpc: "2.0", id: 1, result: members });
 
-function success(count: number): object {
-  return result({ ...content(JSON.stringify(structured(count))), structuredContent: structured(count) });
-}
+const success = (count: number): object =>
+  result({ ...content(JSON.stringify(structured(count))), structuredContent: structured(count) });
 
 function failure(message: string, count: number): object {
   const texts = content(message, JSON.stringify(structured(count)));

@@ -151,7 +151,6 @@ describe("a unary call with a progress token", () => {
 });
 
 test("a unary call without a progress token starts no timer", async () => {
-  const request = statelessRequest("tools/call", { name, arguments: {} });
-  const { header } = await callDuring(1, request, () => ({}));
+  const { header } = await callDuring(1, statelessRequest("tools/call", { name, arguments: {} }), () => ({}));
   expect([fieldValue(header, "content-type"), timers()]).toEqual(["application/json", []]);
 });

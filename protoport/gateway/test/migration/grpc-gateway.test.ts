@@ -134,8 +134,7 @@ describe("the grpc-gateway integration test", () => {
 
   test.each(different)("$name does not get grpc-gateway's response, even with all options", async (one) => {
     const { response } = one.refused ?? one.missing ?? one;
-    const address = await gateways.addressWith(everyOption);
-    const got = await responseTo(one, address);
+    const got = await responseTo(one, await gateways.addressWith(everyOption));
     expect(got.response).toEqual(response);
     expect(got).not.toEqual(expectedOf(one));
   });

@@ -13,9 +13,8 @@ import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 const info = { title: "Test", version: "1" };
 
-function schemasOf(rest: OpenApiOptions["rest"] = {}): Readonly<Record<string, OpenApiSchema>> {
-  return createOpenApi([KitchenSink, Shelves, LegacySink], { info, rest }).components?.schemas ?? {};
-}
+const schemasOf = (rest: OpenApiOptions["rest"] = {}): Readonly<Record<string, OpenApiSchema>> =>
+  createOpenApi([KitchenSink, Shelves, LegacySink], { info, rest }).components?.schemas ?? {};
 
 const strict = schemasOf();
 

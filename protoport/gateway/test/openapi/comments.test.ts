@@ -87,9 +87,7 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("readComments finds the comment on %s, if it has one", (name, want) => {
-  expect(comments.get(name)).toBe(want);
-});
+])("readComments finds the comment on %s, if it has one", (name, want) => expect(comments.get(name)).toBe(want));
 
 test("the comment of an extend block is not used for its extensions", () => {
   expect([...comments.values()]).not.toContain("More about sheds.");

@@ -36,9 +36,8 @@ const comments = new Map([
   ["kitchensink.v1.Color.COLOR_RED", "Like\nroses."],
 ]);
 
-function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
-  return createOpenApi([KitchenSink], { info, comments, operationIds: "rpc", ...options });
-}
+const describeSink = (options: Partial<OpenApiOptions> = {}): OpenApiDocument =>
+  createOpenApi([KitchenSink], { info, comments, operationIds: "rpc", ...options });
 
 const omitted: string[] = [];
 const document = describeSink({
@@ -52,9 +51,8 @@ const unusual = describeSink({
 });
 
 /** Describes a small service, which takes a fiftieth of the time. */
-function describeOrders(options: Partial<OpenApiOptions>): OpenApiDocument {
-  return createOpenApi([OrderService], { info, ...options });
-}
+const describeOrders = (options: Partial<OpenApiOptions>): OpenApiDocument =>
+  createOpenApi([OrderService], { info, ...options });
 
 function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
   const [method, path = ""] = text.split(" ");
@@ -165,18 +163,14 @@ describe("the query parameters", () => {
 
   test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
     "include the field %s of the request",
-    (name) => {
-      expect(query("GET /v1/query")).toContain(name);
-    },
+    (name) => expect(query("GET /v1/query")).toContain(name),
   );
 
   test.each([
     { what: "a map", name: "labels" },
     { what: "a repeated message", name: "nesteds" },
     { what: "the fields of a well-known type", name: "any.typeUrl" },
-  ])("omit $what in the request", ({ name }) => {
-    expect(query("GET /v1/query")).not.toContain(name);
-  });
+  ])("omit $what in the request", ({ name }) => expect(query("GET /v1/query")).not.toContain(name));
 
   test.each([
     ["is set by the path", "GET /v1/pairs/{f_string}/{nested_text}", "nested.number", "nested.text"],
@@ -186,9 +180,7 @@ describe("the query parameters", () => {
     expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
   });
 
-  test("are empty if the body is the complete message", () => {
-    expect(query("POST /v1/sinks")).toEqual([]);
-  });
+  test("are empty if the body is the complete message", () => expect(query("POST /v1/sinks")).toEqual([]));
 });
 
 describe("the schema of a request body", () => {
@@ -204,9 +196,7 @@ describe("the schema of a request body", () => {
     ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
     ["PATCH /v1/body/wrapper", { type: "string" }],
     ["GET /v1/query", undefined],
-  ])("for %s is %j in the document", (at, want) => {
-    expect(bodyOf(at)).toEqual(want);
-  });
+  ])("for %s is %j in the document", (at, want) => expect(bodyOf(at)).toEqual(want));
 
   test.each(["fInt64", "fSint64", "fSfixed64"])("describes %s as a string of digits", (name) => {
     expect(document.components?.schemas?.["Sink"]).toHaveProperty(`properties.${name}`, expect.objectContaining(int64));
@@ -247,9 +237,7 @@ describe("the description of a response", () => {
     ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
     ["GET /v1/response/int64", { ...int64, description: "A long one." }],
     ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
-  ])("to %s has the schema %j for status 200", (at, want) => {
-    expect(answerOf(at)).toEqual(want);
-  });
+  ])("to %s has the schema %j for status 200", (at, want) => expect(answerOf(at)).toEqual(want));
 
   test.each([200, 204] as const)("without content has the status %i from the option emptyResponse", (emptyResponse) => {
     const described = describeOrders({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
@@ -304,8 +292,7 @@ describe("the description of a response", () => {
 
   test("uses an error record's full name if the short name is ambiguous", () => {
     const file = { name: "other.proto", package: "other.v1", syntax: "proto3", messageType: [{ name: "Shelf" }] };
-    const record = messageIn(file, "other.v1.Shelf");
-    const errors = [{ status: "4XX", description: "No.", record } as const];
+    const errors = [{ status: "4XX", description: "No.", record: messageIn(file, "other.v1.Shelf") } as const];
     const described = createOpenApi([Shelves], { info, errors });
     const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Shelf"));
     expect(names.toSorted()).toEqual(["Shelf", "kitchensink.v1.Shelf"]);
@@ -371,9 +358,7 @@ describe("createOpenApi", () => {
   });
 });
 
-function getRule(selector: string, path: string) {
-  return { selector, pattern: { case: "get", value: path } } as const;
-}
+const getRule = (selector: string, path: string) => ({ selector, pattern: { case: "get", value: path } }) as const;
 
 /** Returns a deprecated service. Its only RPC is not deprecated, and its message has a oneof with 51 strings. */
 function retiredService(packageName: string): DescService {
@@ -496,9 +481,10 @@ test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted"
 
 test("query parameters of all operations count toward the document's limit", () => {
   const count = maxDocumentFields / maxOperationFields;
-  const additionalBindings = Array.from({ length: count }, (_, at) => {
-    return { pattern: { case: "get", value: `/orders/${at}` } } as const;
-  });
+  const additionalBindings = Array.from(
+    { length: count },
+    (_, at) => ({ pattern: { case: "get", value: `/orders/${at}` } }) as const,
+  );
   const rule = { ...getRule("orders.v1.OrderService.DeleteOrder", "/orders"), additionalBindings };
   const { paths } = describeOrders({
     rest: { rules: [rule] },

@@ -87,9 +87,7 @@ test("path and query parameters have the format of their field_info", () => {
 
 test.each(cases.filter(({ name }) => name !== "number"))(
   "a tool's input schema has the field $name with its format",
-  (field) => {
-    expect(input).toHaveProperty(["properties", field.name], field.schema);
-  },
+  (field) => expect(input).toHaveProperty(["properties", field.name], field.schema),
 );
 
 test("a tool's output schema has no formats", () => {

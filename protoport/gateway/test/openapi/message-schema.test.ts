@@ -20,9 +20,7 @@ describe.each(["input", "output"] as const)("the %s schema", (direction) => {
     { name: "int32 map values", field: "counts.additionalProperties", want: int32 },
     { name: "double fields", field: "fDouble", want: direction === "input" ? { type: "number" } : anyDouble },
     { name: "doubles in a list", field: "doubles.items", want: direction === "input" ? { type: "number" } : anyDouble },
-  ])("describes $name by their JSON types", ({ field, want }) => {
-    expect(properties).toHaveProperty(field, want);
-  });
+  ])("describes $name by their JSON types", ({ field, want }) => expect(properties).toHaveProperty(field, want));
 });
 
 describe("the schema of a message", () => {

@@ -40,9 +40,7 @@ test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>(
         options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
         want: { document: [{ bearer: [] }], operations: {} } },
     ],
-)("the security of a document $name", ({ options, want }) => {
-  expect(requirementsOf(options)).toEqual(want);
-});
+)("the security of a document $name", ({ options, want }) => expect(requirementsOf(options)).toEqual(want));
 
 test.each<{ name: string; options: Partial<OpenApiOptions>; message: string }>([
   {

@@ -45,8 +45,7 @@ describe("ignoreBodies", () => {
   });
 
   test("ignores a 5 MiB body if the rule has no body", async () => {
-    const body = Buffer.alloc(5 * 1024 * 1024);
-    const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
+    const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body: Buffer.alloc(5 * 1024 * 1024) };
     for (const gateway of [plain, gated]) {
       expect((await gateway.ask("the engine's HTTP/2", request)).httpStatus).toBe(200);
       expect((await gateway.ask("the engine's HTTP/1.1", request)).httpStatus).toBe(200);

@@ -63,9 +63,8 @@ async function ask({ gateway }: Served, method: string, target: string, body?: J
 const queryOf = ({ document }: Served): readonly OpenApiParameter[] => document.paths["/names"]?.get?.parameters ?? [];
 
 /** Returns an object with a value at a path. */
-function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {
-  return name === undefined ? value : { [name]: nested(inner, value) };
-}
+const nested = ([name, ...inner]: readonly string[], value: JsonValue): JsonValue =>
+  name === undefined ? value : { [name]: nested(inner, value) };
 
 describe.each(styles)("query parameters of the OpenAPI document with $style", ({ served }) => {
   const parameters = queryOf(served).map((parameter) => {
@@ -137,9 +136,7 @@ describe.each(styles.slice(0, 2))("body members of the OpenAPI document with $st
     });
   });
 
-  test("exist for each field", () => {
-    expect(names).toHaveLength(specialNames.length + 4);
-  });
+  test("exist for each field", () => expect(names).toHaveLength(specialNames.length + 4));
 
   test("have an example that the server accepts", async () => {
     const schema = served.document.components?.schemas?.["Inner"];
@@ -231,16 +228,14 @@ describe("an update mask", () => {
     { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
     { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
   ])("created from the body $body contains the proto names", async ({ body, paths }) => {
-    const { json } = await ask(strict, "PATCH", "/names", body);
-    expect(json).toMatchObject({ inner: paths });
+    expect((await ask(strict, "PATCH", "/names", body)).json).toMatchObject({ inner: paths });
   });
 
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
   ])("sent as $mask reaches the handler unchanged", async ({ mask, paths }) => {
-    const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
-    expect(json).toMatchObject({ inner: paths });
+    expect((await ask(strict, "PATCH", `/names?inner=${mask}`, {})).json).toMatchObject({ inner: paths });
   });
 
   test.each(["with-dash", "filter[name]", "with space"])("with the invalid path %s is refused", async (mask) => {

@@ -167,6 +167,4 @@ test.each<[name: string, nodeEnv: string | undefined, options: Partial<GatewayOp
   expect(refused.option).toBe(lenient);
 });
 
-test("every named option has a tested refusal", () => {
-  expect(isComplete).toBe(true);
-});
+test("every named option has a tested refusal", () => expect(isComplete).toBe(true));

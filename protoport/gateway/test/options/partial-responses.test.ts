@@ -133,6 +133,5 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
 );
 
 test("a selection does not apply to an error response", async () => {
-  const response = await send("/v1/unknown?fields=rpc");
-  expect(await response.json()).toMatchObject({ error: { code: 404 } });
+  expect(await (await send("/v1/unknown?fields=rpc")).json()).toMatchObject({ error: { code: 404 } });
 });

@@ -39,9 +39,8 @@ async function exchange(address: Address, request: string, { header = [], body }
   };
 }
 
-function sinkOf(init: MessageInitShape<typeof SinkSchema>): Uint8Array {
-  return toBinary(SinkSchema, create(SinkSchema, init));
-}
+const sinkOf = (init: MessageInitShape<typeof SinkSchema>): Uint8Array =>
+  toBinary(SinkSchema, create(SinkSchema, init));
 
 const startWith = (rest: RestOptions): Promise<TestGateway> => startKitchenSink({ nameOptions: false, rest });
 

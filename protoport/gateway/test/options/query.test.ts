@@ -135,8 +135,7 @@ describe("ignoredQueryParameters", () => {
     const rest: RestOptions = {
       service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
     };
-    const one = createSink(rest);
-    expect(await one("GET /v1/query?key=1")).toMatchObject({ httpStatus: 400 });
+    expect(await createSink(rest)("GET /v1/query?key=1")).toMatchObject({ httpStatus: 400 });
     const { fetch } = createGateway({ ...kitchenSinkOptions, rest });
     const shelf = { httpMethod: "GET", path: "/v1/shelves/1?key=1", header: [] };
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);

@@ -51,9 +51,8 @@ const tooLarge = `the message is larger than ${readMaxBytes} bytes; to accept it
 const timedOut = "the operation timed out";
 
 /** Returns a body that consists of envelopes. */
-function envelopes(...parts: readonly (readonly [flags: number, text: string])[]): string {
-  return Buffer.concat(parts.map(([flags, text]) => encodeEnvelope(flags, Buffer.from(text)))).toString("latin1");
-}
+const envelopes = (...parts: readonly (readonly [flags: number, text: string])[]): string =>
+  Buffer.concat(parts.map(([flags, text]) => encodeEnvelope(flags, Buffer.from(text)))).toString("latin1");
 
 function post(path: string, contentType: string, body: string): HttpRequest {
   const header: readonly Field[] = [["content-type", contentType]];

@@ -85,8 +85,7 @@ test("rules may take 5 s to compile, and 300 ms to check", () => {
   };
   const checkOf = prepareLimited(rules, limit, () => (type) => (type === EmptySchema ? () => {} : undefined));
   checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
-  expect(limits).toEqual([5000, 300]);
-  expect(checkOf(TimestampSchema)).toBeUndefined();
+  expect([limits, checkOf(TimestampSchema)]).toEqual([[5000, 300], undefined]);
 });
 
 test("rules that take too long to compile are refused", () => {

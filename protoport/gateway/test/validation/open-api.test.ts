@@ -17,9 +17,8 @@ import { openValidation } from "../../src/validation/index.ts";
 
 const validation = await openValidation();
 const options = { info: { title: "Signup", version: "1.0.0" } };
-function schemasOf(openApiOptions: OpenApiOptions): Readonly<Record<string, OpenApiSchema>> {
-  return createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");
-}
+const schemasOf = (openApiOptions: OpenApiOptions): Readonly<Record<string, OpenApiSchema>> =>
+  createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");
 
 test("a message's schema contains keywords for its rules", () => {
   expect(schemasOf({ ...options, validation })).toMatchObject({
@@ -60,8 +59,7 @@ test.each([
 });
 
 test("the gateway accepts the example in the document", async () => {
-  const { Account: account } = schemasOf({ ...options, validation });
-  const [example] = expectArray(account?.["examples"]);
+  const [example] = expectArray(schemasOf({ ...options, validation })["Account"]?.["examples"]);
   await using signup = await startSignup(validation);
   const response = await fetch(`http://127.0.0.1:${String(signup.address.port)}/accounts`, {
     method: "POST",
@@ -71,9 +69,8 @@ test("the gateway accepts the example in the document", async () => {
   expect([response.status, await response.text()]).toEqual([200, '{"count":1}']);
 });
 
-function expectArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : expect.unreachable("not an array");
-}
+const expectArray = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : expect.unreachable("not an array");
 
 /** Returns a service whose request has two strings and a rule for the message. */
 function notesThat(expression: string): DescService {

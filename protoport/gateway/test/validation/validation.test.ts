@@ -33,12 +33,11 @@ async function* stream<T>(...items: readonly T[]): AsyncGenerator<T> {
 
 const short = { ...validAccount, name: "A" };
 
-async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
-  return await call.then(
+const errorOf = async (call: Promise<unknown>): Promise<ConnectError> =>
+  await call.then(
     () => expect.unreachable("the call must fail"),
     (error: unknown) => ConnectError.from(error),
   );
-}
 
 describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("validation over %s", (protocol) => {
   test("passes a valid request to the handler", async () => {

@@ -174,9 +174,7 @@ test.each<[name: string, files: readonly FileInit[], says: string]>(
           },
         ], "E has more than 10000 values"],
     ],
-)("readDescriptorSet() %s is refused", (_name, files, says) => {
-  expect(() => read(...files)).toThrow(says);
-});
+)("readDescriptorSet() %s is refused", (_name, files, says) => expect(() => read(...files)).toThrow(says));
 
 test.each([3_000, 100_000])("readDescriptorSet() refuses messages that are nested %d levels deep", (levels) => {
   const pieces: Buffer[] = [];
@@ -195,6 +193,5 @@ test.each([3_000, 100_000])("readDescriptorSet() refuses messages that are neste
   );
 });
 
-function varint(value: number): number[] {
-  return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
-}
+const varint = (value: number): number[] =>
+  value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];

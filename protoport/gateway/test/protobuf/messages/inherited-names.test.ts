@@ -22,9 +22,8 @@ function makeHolder(): DescMessage {
   return desc;
 }
 
-function withInner(inner: object): Message {
-  return Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), inner) });
-}
+const withInner = (inner: object): Message =>
+  Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), inner) });
 
 const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
 

@@ -115,13 +115,11 @@ describe("EnvelopeReader", () => {
       return new WeakRef(piece);
     };
     const piece = readPiece();
-    expect(reader.take()).toEqual(Buffer.of(7));
-    expect(reader.take()).toBeUndefined();
+    expect([reader.take(), reader.take()]).toEqual([Buffer.of(7), undefined]);
     // A WeakRef keeps its target until the turn that created it ends.
     await new Promise(setImmediate);
     collectGarbage();
-    expect(piece.deref()).toBeUndefined();
-    expect(reader.take()).toBeUndefined();
+    expect([piece.deref(), reader.take()]).toEqual([undefined, undefined]);
   });
 
   test("reads long messages as fast per byte as short ones", async () => {
@@ -139,13 +137,10 @@ describe("EnvelopeReader", () => {
   });
 });
 
-function readAll(pieces: readonly Uint8Array[], readMaxBytes: number): AsyncIterable<Buffer> {
-  return readMessages(from(pieces), new EnvelopeReader(readMaxBytes, messageOf));
-}
+const readAll = (pieces: readonly Uint8Array[], readMaxBytes: number): AsyncIterable<Buffer> =>
+  readMessages(from(pieces), new EnvelopeReader(readMaxBytes, messageOf));
 
-function messageOf({ bytes: message }: Envelope): Buffer {
-  return Buffer.from(message);
-}
+const messageOf = ({ bytes: message }: Envelope): Buffer => Buffer.from(message);
 
 function cutAt(stream: Buffer, cuts: readonly number[]): Buffer[] {
   const ends = [...new Set([...cuts.map((cut) => cut % (stream.byteLength + 1)), stream.byteLength])].toSorted(

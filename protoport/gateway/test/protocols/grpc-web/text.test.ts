@@ -31,9 +31,7 @@ describe("decodeGrpcWebText", () => {
     { name: "three padding characters", text: "c===" },
     { name: "padding inside a group of four characters", text: "cA=w" },
     { name: "a non-ASCII character", text: "cGxé" },
-  ])("text with $name is refused", ({ text }) => {
-    expect(() => decodeGrpcWebText(Buffer.from(text))).toThrow(refused);
-  });
+  ])("text with $name is refused", ({ text }) => expect(() => decodeGrpcWebText(Buffer.from(text))).toThrow(refused));
 
   test("decodes any number of padded sections", () => {
     fc.assert(
@@ -88,6 +86,4 @@ async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> 
   return collected;
 }
 
-async function join(parts: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  return Buffer.concat(await collect(parts));
-}
+const join = async (parts: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await collect(parts));

@@ -35,11 +35,8 @@ describe("toRestHeader()", () => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 
-  test.each(["\u0001", "a\u007fb", "a\u001f"])(
-    "omits the value %j because it contains a control character",
-    (value) => {
-      expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
-    },
+  test.each(["\u0001", "a\u007fb", "a\u001f"])("omits the value %j because it contains a control character", (value) =>
+    expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]),
   );
 
   test("keeps a tab and non-ASCII bytes in values", () => {

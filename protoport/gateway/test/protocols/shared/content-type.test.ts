@@ -72,9 +72,7 @@ test.each([
   "application/grpc-websocket",
   "constructor",
   "__proto__",
-])("an RPC's content type %j is not supported", (value) => {
-  expect(find(value)).toEqual([]);
-});
+])("an RPC's content type %j is not supported", (value) => expect(find(value)).toEqual([]));
 
 test.each([
   ["grpc", "the content type application/grpc", "application/grpc", undefined],

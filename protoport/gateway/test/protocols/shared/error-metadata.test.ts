@@ -52,9 +52,8 @@ const ofConnection = [
 const places = ["admit", "a handler", "a handler after a message"] as const;
 
 /** Returns the framing fields that the request names, with the values in `framing`. */
-function oddFieldsOf(header: { get(name: string): string | null }): [name: string, value: string][] {
-  return (header.get("x-fields")?.split(",") ?? []).map((name) => [name, framing[name] ?? ""]);
-}
+const oddFieldsOf = (header: { get(name: string): string | null }): [name: string, value: string][] =>
+  (header.get("x-fields")?.split(",") ?? []).map((name) => [name, framing[name] ?? ""]);
 
 /** Throws the error that the request specifies for this place. */
 function failAt(place: string, header: { get(name: string): string | null }): void {

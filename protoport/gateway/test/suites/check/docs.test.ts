@@ -53,9 +53,7 @@ const rows = new Map(
   ),
 );
 
-test.each(options)("the option %s has a row in gateway-options.md", (option) => {
-  expect(rows.has(option)).toBe(true);
-});
+test.each(options)("the option %s has a row in gateway-options.md", (option) => expect(rows.has(option)).toBe(true));
 
 test("protoport/docs/reference/rest-options.md lists exactly the options for a service", () => {
   const restPage = readFileSync(join(root, "protoport/docs/reference/rest-options.md"), "utf8");

@@ -82,8 +82,7 @@ async function makeCall(
     }
   };
   const once = async (answered: Promise<{ readonly payload?: ConformancePayload | undefined }>): Promise<void> => {
-    const { payload } = await answered;
-    result.payloads.push(payload ?? create(ConformancePayloadSchema));
+    result.payloads.push((await answered).payload ?? create(ConformancePayloadSchema));
   };
   switch (request.method) {
     case "Unary":
@@ -189,9 +188,8 @@ function headersOf({ requestHeaders }: ClientCompatRequest): Headers {
   return headers;
 }
 
-function toHeaders(headers: Headers): Header[] {
-  return [...headers].map(([name, value]) => create(HeaderSchema, { name, value: value.split(", ") }));
-}
+const toHeaders = (headers: Headers): Header[] =>
+  [...headers].map(([name, value]) => create(HeaderSchema, { name, value: value.split(", ") }));
 
 let bytes = Buffer.alloc(0);
 for await (const chunk of process.stdin as AsyncIterable<Buffer>) {

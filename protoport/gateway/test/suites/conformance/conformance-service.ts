@@ -98,9 +98,8 @@ async function answerOnce<Desc extends DescMessage>(
   return payload(response.case === "responseData" ? response.value : new Uint8Array(), seen);
 }
 
-function payload(data: Uint8Array, seen: RequestInfo | undefined): ConformancePayload {
-  return create(ConformancePayloadSchema, { data, ...(seen === undefined ? {} : { requestInfo: seen }) });
-}
+const payload = (data: Uint8Array, seen: RequestInfo | undefined): ConformancePayload =>
+  create(ConformancePayloadSchema, { data, ...(seen === undefined ? {} : { requestInfo: seen }) });
 
 function requestInfo(context: HandlerContext, requests: Any[]): RequestInfo {
   const timeoutMs = context.timeoutMs();
@@ -130,9 +129,8 @@ function setFields(
     value.forEach((text) => context.responseTrailer.append(name, text));
 }
 
-function packAll<Desc extends DescMessage>(schema: Desc, messages: readonly MessageShape<Desc>[]): Any[] {
-  return messages.map((message) => anyPack(schema, message));
-}
+const packAll = <Desc extends DescMessage>(schema: Desc, messages: readonly MessageShape<Desc>[]): Any[] =>
+  messages.map((message) => anyPack(schema, message));
 
 const registry = createRegistry(file_connectrpc_conformance_v1_service);
 

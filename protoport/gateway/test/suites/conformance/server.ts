@@ -38,8 +38,7 @@ await once(process, "SIGTERM");
 await close();
 
 async function listen(from: ServerCompatRequest): Promise<{ port: number; close: () => Promise<void> }> {
-  const { port } = await gateway.listen({ host, port: 0, ...tlsOf(from) });
-  return { port, close: () => gateway.close() };
+  return { port: (await gateway.listen({ host, port: 0, ...tlsOf(from) })).port, close: () => gateway.close() };
 }
 
 /** Mounts the gateway's handler in a node server. */

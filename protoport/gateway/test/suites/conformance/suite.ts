@@ -135,6 +135,4 @@ function generateMessages(): void {
   });
 }
 
-function goPath(): string {
-  return execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim();
-}
+const goPath = (): string => execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim();

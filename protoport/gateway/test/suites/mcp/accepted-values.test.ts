@@ -57,8 +57,7 @@ async function openTool(name: string, ignoreUnknownFields: boolean): Promise<Val
   async function send(method: string, params: { readonly [member: string]: unknown }): Promise<Reply> {
     const { header, path, body } = statelessRequest(method, params);
     const init = { method: "POST", headers: Object.fromEntries(header), body: String(body) };
-    const response = await fetch(new Request(`http://a.example${path}`, init));
-    return JSON.parse(await response.text());
+    return JSON.parse(await (await fetch(new Request(`http://a.example${path}`, init))).text());
   }
   const { tools = [] } = (await send("tools/list", {})).result ?? {};
   const tool = tools.find((each) => each.name === name);

@@ -23,8 +23,7 @@ test.each(upstreams)("an MCP client of the proxy calls $name through a tool", as
   const flags = flagsFor(server.address, sinkFiles, folder);
   await using proxy = await startProxyProcess([...flags, "--mcp", "kitchensink.v1.KitchenSink.Create", "--port", "0"]);
   const client = await connect2(`${proxy.baseUrl}/mcp`, "2026-07-28", "");
-  const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name)).toEqual(["kitchensink_v1_KitchenSink_Create"]);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["kitchensink_v1_KitchenSink_Create"]);
   const result = await client.callTool({ name: "kitchensink_v1_KitchenSink_Create", arguments: everyType });
   await client.close();
   expect(result["structuredContent"]).toEqual({ rpc: "Create", sink: everyType });

@@ -59,8 +59,7 @@ class SignIn {
   }
 
   async redirectToAuthorization(url: URL): Promise<void> {
-    const response = await fetch(url, { redirect: "manual" });
-    this.#callback = new URL(response.headers.get("location") ?? "").searchParams;
+    this.#callback = new URL((await fetch(url, { redirect: "manual" })).headers.get("location") ?? "").searchParams;
   }
 
   /** Calls a function again after each sign-in that it needs. */

@@ -22,9 +22,8 @@ const config :Workerd.Config = (
 }
 
 /** Returns a runtime's path in this folder. */
-export function resolveRuntime(command: string): string {
-  return createRequire(join(import.meta.dirname, "package.json")).resolve(command);
-}
+export const resolveRuntime = (command: string): string =>
+  createRequire(join(import.meta.dirname, "package.json")).resolve(command);
 
 /** Bundles a project source file, which must need nothing from node. */
 export async function bundleForWeb(source: string, file: string): Promise<void> {

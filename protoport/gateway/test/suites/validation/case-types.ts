@@ -61,6 +61,5 @@ function judgeOf({ file, typeName }: DescMessage, name: string): FileDescriptorP
 
 const isUnary = (method: DescMethod): method is DescMethod & DescMethodUnary => method.methodKind === "unary";
 
-function isCase({ typeName, parent }: DescMessage): boolean {
-  return typeName.startsWith("buf.validate.conformance.cases.") && parent === undefined;
-}
+const isCase = ({ typeName, parent }: DescMessage): boolean =>
+  typeName.startsWith("buf.validate.conformance.cases.") && parent === undefined;

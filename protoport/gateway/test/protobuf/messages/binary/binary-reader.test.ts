@@ -12,9 +12,8 @@ const { field } = SinkSchema;
 const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
 const tag = ({ number }: { readonly number: number }, wireType: number): number[] => integer((number << 3) | wireType);
 
-function integer(value: number): number[] {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...integer(value >>> 7)];
-}
+const integer = (value: number): number[] =>
+  value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...integer(value >>> 7)];
 
 const unknown = { number: 1000 };
 const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];

@@ -10,9 +10,7 @@ describe("parseBase64()", () => {
     { why: "the URL-safe alphabet with padding", text: "-_8=", want: [0xfb, 0xff] },
     { why: "the URL-safe alphabet without padding", text: "-_8", want: [0xfb, 0xff] },
     { why: "two padding characters", text: "QQ==", want: [0x41] },
-  ])("decodes $why to bytes", ({ text, want }) => {
-    expect(parseBase64(text)).toEqual(Uint8Array.from(want));
-  });
+  ])("decodes $why to bytes", ({ text, want }) => expect(parseBase64(text)).toEqual(Uint8Array.from(want)));
 
   test.each([
     { why: "a single digit", text: "Q" },
@@ -27,9 +25,7 @@ describe("parseBase64()", () => {
     { why: "a line feed at the end", text: "QQ==\n" },
     { why: "a character outside the alphabet", text: "QQ!Q" },
     { why: "a letter beyond ASCII", text: "QQé" },
-  ])("refuses $why as base64", ({ text }) => {
-    expect(parseBase64(text)).toBeUndefined();
-  });
+  ])("refuses $why as base64", ({ text }) => expect(parseBase64(text)).toBeUndefined());
 
   test("decodes any encoded bytes, and refuses any other character", () => {
     fc.assert(
@@ -49,7 +45,5 @@ describe("parseBase64()", () => {
     );
   });
 
-  test("returns bytes in a separate buffer", () => {
-    expect(parseBase64("QQ==")?.buffer.byteLength).toBe(1);
-  });
+  test("returns bytes in a separate buffer", () => expect(parseBase64("QQ==")?.buffer.byteLength).toBe(1));
 });

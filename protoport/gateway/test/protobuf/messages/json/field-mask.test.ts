@@ -62,9 +62,7 @@ describe("printFieldMask()", () => {
     { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },
     { paths: ["address_line1", "_foo", "*", "items.*.a_b"], want: "addressLine1,Foo,*,items.*.aB" },
     { paths: ["labels.a-b"], want: "labels.a-b" },
-  ])('prints the paths $paths as "$want"', ({ paths, want }) => {
-    expect(printFieldMask(paths)).toBe(want);
-  });
+  ])('prints the paths $paths as "$want"', ({ paths, want }) => expect(printFieldMask(paths)).toBe(want));
 
   const withoutJson = "  a,b  a..b  `a`  fooBar  ID  foo_3_bar  foo__bar  trailing_  __leading  _Capital  a_b.aB";
   test.each(withoutJson.split("  "))("refuses the path %j, which has no JSON form", (refused) => {

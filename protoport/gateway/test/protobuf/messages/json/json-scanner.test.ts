@@ -189,9 +189,7 @@ describe("JsonScanner", () => {
     { text: '["order", "a\\nb\\x"]', want: "not valid JSON: unknown escape in a string at character 17" },
     { text: '"a\\u12', want: "not valid JSON: unknown escape in a string at character 4" },
     { text: '"a\\\\', want: "not valid JSON: unterminated string at character 5" },
-  ])("reports the error in $text with its position", ({ text, want }) => {
-    expect(() => readAll(text)).toThrow(want);
-  });
+  ])("reports the error in $text with its position", ({ text, want }) => expect(() => readAll(text)).toThrow(want));
 
   test("accepts and reads the same texts as JSON.parse", () => {
     const text = fc.oneof(

@@ -61,9 +61,7 @@ describe("parseCanonicalInteger()", () => {
     { why: "a number one below the int32 range", text: "-2147483649", range: int32 },
     { why: "a number one above the uint32 range", text: "4294967296", range: uint32 },
     { why: "a negative number for uint32", text: "-1", range: uint32 },
-  ])("refuses $why as an integer", ({ text, range }) => {
-    expect(parseCanonicalInteger(text, range)).toBeUndefined();
-  });
+  ])("refuses $why as an integer", ({ text, range }) => expect(parseCanonicalInteger(text, range)).toBeUndefined());
 
   test("accepts every int64 only in its canonical form", () => {
     fc.assert(
@@ -114,9 +112,7 @@ describe("parseExactInteger()", () => {
     { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
     { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
-  ])("refuses $why as an integer", ({ text, range }) => {
-    expect(parseExactInteger(text, range)).toBeUndefined();
-  });
+  ])("refuses $why as an integer", ({ text, range }) => expect(parseExactInteger(text, range)).toBeUndefined());
 
   test("reads digits with any exponent exactly", () => {
     fc.assert(

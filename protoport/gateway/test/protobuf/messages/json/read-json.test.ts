@@ -249,9 +249,7 @@ describe("readJson()", () => {
         want: 'any: key "y" is set more than once' },
       { json: '{"any":{"@type":"x/google.protobuf.Duration","value":"1s","y":1}}', want: 'unknown field "any.y"' },
     ],
-  )("refuses $json as a Sink", ({ json, want }) => {
-    expect(problemOf(SinkSchema, json, { registry })).toBe(want);
-  });
+  )("refuses $json as a Sink", ({ json, want }) => expect(problemOf(SinkSchema, json, { registry })).toBe(want));
 
   test("refuses bytes that are not UTF-8", () => {
     const json = new Uint8Array([...new TextEncoder().encode('{"fString":"'), 0xff, ...new TextEncoder().encode('"}')]);

@@ -11,12 +11,11 @@ function floatOf(pattern: number): number {
   return single[0] ?? Number.NaN;
 }
 
-function digitsOf(decimal: number): number {
-  return String(Math.abs(decimal))
+const digitsOf = (decimal: number): number =>
+  String(Math.abs(decimal))
     .replace(/e.*|\./g, "")
     .replace(/^0+/, "")
     .replace(/0+$/, "").length;
-}
 
 // Returns the first digit count for which Number.prototype.toPrecision() identifies the float.
 function fewestDigits(value: number): number {
@@ -40,9 +39,7 @@ describe("shortestFloat()", () => {
     [3.4028234663852886e38, 3.4028235e38],
     [1.1754943508222875e-38, 1.1754944e-38],
     [1.401298464324817e-45, 1e-45],
-  ])("shortens %d to %d without loss", (value, want) => {
-    expect(shortestFloat(value)).toBe(want);
-  });
+  ])("shortens %d to %d without loss", (value, want) => expect(shortestFloat(value)).toBe(want));
 
   const edges = [0, 1, 2, 0x3f_ffff, 0x40_0000, 0x7f_fffe, 0x7f_ffff];
   const everyExponent = Array.from({ length: 511 }, (_, exponent) =>

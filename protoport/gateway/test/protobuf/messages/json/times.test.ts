@@ -50,9 +50,7 @@ test.each([
   " 2024-01-01T00:00:00Z",
   "2024-01-01T00:00:00Z\n",
   "1704067200",
-])("parseTimestamp() refuses %j as a time", (text) => {
-  expect(parseTimestamp(text)).toBeUndefined();
-});
+])("parseTimestamp() refuses %j as a time", (text) => expect(parseTimestamp(text)).toBeUndefined());
 
 test.each([
   { text: "0s", seconds: 0n, nanos: 0 },
@@ -77,9 +75,7 @@ test.each(
       "", "1", "s", "1S", ".5s", "1.s", "1.0000000001s", "+1s", " 1s", "1s ", "1m", "1s1s", "1e3s", "--1s",
       "315576000001s", "-315576000001s", "9999999999999s", "NaNs",
     ],
-)("parseDuration() refuses %j as a duration", (text) => {
-  expect(parseDuration(text)).toBeUndefined();
-});
+)("parseDuration() refuses %j as a duration", (text) => expect(parseDuration(text)).toBeUndefined());
 
 describe("printTimestamp()", () => {
   test("prints the same dates as Date", () => {
@@ -98,9 +94,7 @@ describe("printTimestamp()", () => {
     { seconds: -1n, nanos: 1, want: "1969-12-31T23:59:59.000000001Z" },
     { seconds: 951782400n, nanos: 120_000_000, want: "2000-02-29T00:00:00.120Z" },
     { seconds: 951868800n, nanos: 123_400_000, want: "2000-03-01T00:00:00.123400Z" },
-  ])("prints $want as JSON", ({ want, ...time }) => {
-    expect(printTimestamp(time)).toBe(want);
-  });
+  ])("prints $want as JSON", ({ want, ...time }) => expect(printTimestamp(time)).toBe(want));
 
   test.each([
     { seconds: -62135596801n, nanos: 0 },
@@ -108,9 +102,7 @@ describe("printTimestamp()", () => {
     { seconds: 0n, nanos: -1 },
     { seconds: 0n, nanos: 1_000_000_000 },
     { seconds: 0n, nanos: 0.5 },
-  ])("refuses $seconds seconds and $nanos nanos", (time) => {
-    expect(() => printTimestamp(time)).toThrow("Timestamp");
-  });
+  ])("refuses $seconds seconds and $nanos nanos", (time) => expect(() => printTimestamp(time)).toThrow("Timestamp"));
 });
 
 test.each([
@@ -121,9 +113,7 @@ test.each([
   { seconds: -315576000000n, nanos: 0, want: "-315576000000s" },
   { seconds: 315576000000n, nanos: 999_999_999, want: "315576000000.999999999s" },
   { seconds: -315576000000n, nanos: -999_999_999, want: "-315576000000.999999999s" },
-])("printDuration() prints $want as JSON", ({ want, ...duration }) => {
-  expect(printDuration(duration)).toBe(want);
-});
+])("printDuration() prints $want as JSON", ({ want, ...duration }) => expect(printDuration(duration)).toBe(want));
 
 test.each([
   { seconds: 315576000001n, nanos: 0 },

@@ -38,9 +38,7 @@ test.each([
 
 test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])(
   "toValueMessage() throws for %s so that the exact reader is used",
-  (text) => {
-    expect(() => toValueMessage(parse(text), newState())).toThrow();
-  },
+  (text) => expect(() => toValueMessage(parse(text), newState())).toThrow(),
 );
 
 test("toListMessage() and toStructMessage() convert like protobuf-es", () => {

@@ -159,9 +159,7 @@ describe("compileRestRoutes()", () => {
 
   test.each(["/api", "/api/v1", "/%61pi", "/a%2Fb", "/api:verb", "/*", "/a;b=1", "/~a-b._!$&'()+,@"])(
     "accepts %s as the requestPathPrefix",
-    (requestPathPrefix) => {
-      expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]);
-    },
+    (requestPathPrefix) => expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]),
   );
 
   test("names each selector that is not an RPC", () => {
@@ -266,9 +264,7 @@ describe("compileRestRoutes() with valid rules", () => {
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
   });
 
-  test("skips RPCs without a rule", () => {
-    expect(compileRestRoutes([unbound]).bindings).toEqual([]);
-  });
+  test("skips RPCs without a rule", () => expect(compileRestRoutes([unbound]).bindings).toEqual([]));
 });
 
 describe("compileRestRoutes() with external rules", () => {

@@ -12,9 +12,8 @@ import { throws } from "../../../../../testing/src/callback-forms.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 
-function bodyOf(error: ConnectError, write: ErrorRecordWriter = createErrorRecordWriter()): unknown {
-  return JSON.parse(new TextDecoder().decode(write(error, failure).body));
-}
+const bodyOf = (error: ConnectError, write: ErrorRecordWriter = createErrorRecordWriter()): unknown =>
+  JSON.parse(new TextDecoder().decode(write(error, failure).body));
 
 const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
   httpStatus,

@@ -12,9 +12,8 @@ const binding = {
 };
 
 /** Returns a field path with this many names, in which each message contains the next. */
-function pathOf(names: number): string {
-  return ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
-}
+const pathOf = (names: number): string =>
+  ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
 
 test(`a query parameter with ${maxParameterNames} names sets a field`, () => {
   expect(resolveParameter(binding, pathOf(maxParameterNames))?.path).toHaveLength(maxParameterNames);

@@ -150,8 +150,6 @@ describe("printPathTemplate()", () => {
 
   test.each(["/", "/orders/{id}:cancel", "/v1/{name=shelves/*/books/**}/x", "/a%2Fb/%2A", "/(default)/@me"])(
     "prints %s unchanged",
-    (text) => {
-      expect(printPathTemplate(parsePathTemplate(text))).toBe(text);
-    },
+    (text) => expect(printPathTemplate(parsePathTemplate(text))).toBe(text),
   );
 });

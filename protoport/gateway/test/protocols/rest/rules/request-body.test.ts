@@ -63,9 +63,7 @@ describe("sameValueAsPath", () => {
     ['{"inner":{"inner":{"text":"b"}}}', "PATCH /v1/inner/a", "nested.inner.inner.text: must be the value in the path"],
     ['{"choiceText":"b"}', "PUT /v1/choices/a", "choice_text: must be the value in the path"],
     ["{}", "PATCH /v1/shelves/1?shelf.name=shelves/1", "is already set by the path or the body"],
-  ])("refuses %s at %s (%s)", (body, request, want) => {
-    expect(() => decode(options, request, body)).toThrow(want);
-  });
+  ])("refuses %s at %s (%s)", (body, request, want) => expect(() => decode(options, request, body)).toThrow(want));
 
   test.each([
     { field: "f_double", path: "NaN", body: '{"fDouble":"NaN"}' },

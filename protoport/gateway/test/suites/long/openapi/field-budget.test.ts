@@ -33,9 +33,8 @@ function describeBy(rule: object, file: Partial<FileInit>, comments?: ReadonlyMa
   return createOpenApi([service], { info, rest: { rules }, ...(comments && { comments }) });
 }
 
-function queryOf({ paths }: OpenApiDocument, path = "/nested"): readonly string[] {
-  return (paths[path]?.get?.parameters ?? []).map(({ name }) => name);
-}
+const queryOf = ({ paths }: OpenApiDocument, path = "/nested"): readonly string[] =>
+  (paths[path]?.get?.parameters ?? []).map(({ name }) => name);
 
 describe("the limit of query parameters", () => {
   // A message with more fields than may be listed, before a string.

@@ -28,9 +28,7 @@ test("case ids contain no special characters of glob patterns", () => {
 
 test.each(Object.entries(generatedFiles()))(
   "%s is the output of `node protoport/conformance/generate/main.ts`",
-  (name, text) => {
-    expect(readFileSync(join(casesFolder, name), "utf8") === text).toBe(true);
-  },
+  (name, text) => expect(readFileSync(join(casesFolder, name), "utf8") === text).toBe(true),
 );
 
 const good = {

@@ -30,8 +30,7 @@ const escapedLiterals = ["letter", "version", "literal-in-variable"].map((name) 
 test("a gateway mounted in node:http passes the transcoding suite, except escaped literals", async () => {
   const server = createServer(createTestGateway(echoOptions).handler);
   // Node's parser refuses methods that it does not know.
-  const url = new URL(await listenOnLoopback(server));
-  const failed = await failures(byHand, createHttp1Exchange(url));
+  const failed = await failures(byHand, createHttp1Exchange(new URL(await listenOnLoopback(server))));
   expect(failed).toEqual(escapedLiterals.map((start) => expect.stringContaining(start)));
   server.close();
 });

@@ -37,9 +37,8 @@ async function runAgainst(url: string, each: readonly Case[], more: RunMore = {}
 }
 
 /** Starts a server on plain sockets. @param onSocket - handles each connection */
-async function serve(onSocket: (socket: Socket) => void): Promise<LoopbackServer> {
-  return await startOnLoopback(createServer(onSocket));
-}
+const serve = async (onSocket: (socket: Socket) => void): Promise<LoopbackServer> =>
+  await startOnLoopback(createServer(onSocket));
 
 function sending(...pieces: readonly string[]): (socket: Socket) => void {
   return (socket) => socket.once("data", () => socket.end(pieces.join("")));
@@ -99,8 +98,7 @@ test.each([
   ["an unterminated string", "stream.count.1", '"\\'.repeat(500_000)],
 ])("a body with %s fails the case %s without a crash", async (_what, id, body) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
-  const results = await runAgainst(served.baseUrl, some(id));
-  expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
+  expect((await runAgainst(served.baseUrl, some(id))).map(({ outcome }) => outcome)).toEqual(["fail"]);
 });
 
 test("a body in the response to HEAD fails the case", async () => {
@@ -203,8 +201,7 @@ test("a case that crashes the server is reported as the cause", async () => {
       socket.destroy();
     });
   });
-  const url = await listenOnLoopback(server);
-  const results = await runAgainst(url, some("query.none", "query.empty"));
+  const results = await runAgainst(await listenOnLoopback(server), some("query.none", "query.empty"));
   await closed;
   expect(results.map(({ problems }) => problems.length)).toEqual([2, 1]);
   expect(results[0]?.problems[1]).toBe("and has not accepted connections since");

@@ -7,9 +7,8 @@ import { optionalFiles, setOfFiles, withNeedingService, wholeService
 
 // Files that only options need may be missing or invalid.
 
-function servicesOf(...files: readonly FileInit[]): readonly string[] {
-  return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
-}
+const servicesOf = (...files: readonly FileInit[]): readonly string[] =>
+  readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 
 test.each(optionalFiles)("a service with an unused import that is $name is read", ({ files }) => {
   expect([servicesOf(wholeService, ...files), servicesOf(...files, wholeService)]).toEqual([["a.Whole"], ["a.Whole"]]);

@@ -15,10 +15,9 @@ test.each(
 )("$what does not keep the JSON text in memory", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
     const before = await retainedBytes();
-    const kept = Array.from({ length: 100 }, (_, at) => {
-      const text = of(JSON.stringify(`the order of number ${at}`));
-      return take(new JsonScanner(text + " ".repeat(100_000)));
-    });
+    const kept = Array.from({ length: 100 }, (_, at) =>
+      take(new JsonScanner(of(JSON.stringify(`the order of number ${at}`)) + " ".repeat(100_000))),
+    );
     const bytes = (await retainedBytes()) - before;
     expect(kept).toContain("the order of number 99");
     return bytes;

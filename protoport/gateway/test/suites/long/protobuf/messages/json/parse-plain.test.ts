@@ -41,9 +41,7 @@ describe("parsePlain() and countStrings()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("accept %s without a fallback", (text) => {
-    expect(parseWhole(text, false)).toEqual(JSON.parse(text));
-  });
+  ])("accept %s without a fallback", (text) => expect(parseWhole(text, false)).toEqual(JSON.parse(text)));
 
   test.each([
     ["a duplicate name", '{"a":1,"b":2,"a":1}'],
@@ -70,16 +68,11 @@ describe("parsePlain() and countStrings()", () => {
     ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("fall back for %s to the exact reader", (_, text) => {
-    expect(parseWhole(text, false)).toBeUndefined();
-  });
+  ])("fall back for %s to the exact reader", (_, text) => expect(parseWhole(text, false)).toBeUndefined());
 
   test.each(["[1.0]", "[1e0]", "[-0.0]"])(
     "fall back for %s to the exact reader if integers must be canonical",
-    (text) => {
-      expect(parseWhole(text, true)).toBeUndefined();
-      expect(parseWhole("[1.5]", true)).toEqual([1.5]);
-    },
+    (text) => expect([parseWhole(text, true), parseWhole("[1.5]", true)]).toEqual([undefined, [1.5]]),
   );
 });
 
