@@ -22,9 +22,7 @@ test.each([
 
 test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
   "firstProtocolOf returns undefined for the first $length bytes of the preface",
-  ({ length }) => {
-    expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
-  },
+  ({ length }) => expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined(),
 );
 
 /** The server's end of a connection, passed to the next owner. */

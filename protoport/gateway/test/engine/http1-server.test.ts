@@ -207,8 +207,7 @@ test("drain serves one more request on an idle connection, then closes it", asyn
   const drained = connection.greenhouse.gateway.drain(60_000);
   connection.request(water([], "{}"));
   const { httpStatus, header } = await connection.readResponse();
-  expect([httpStatus, fieldValue(header, "connection")]).toEqual([200, "close"]);
-  expect(await connection.atEnd()).toBe(true);
+  expect([httpStatus, fieldValue(header, "connection"), await connection.atEnd()]).toEqual([200, "close", true]);
   await within(drained, "the end of the drain");
 });
 
@@ -224,8 +223,7 @@ test.each([
   for (const httpMethod of ["HEAD", "GET"]) {
     connection.request({ httpMethod, path: target, header: [] });
     const response = await connection.readResponse(httpMethod);
-    expect(response.httpStatus).toBe(200);
-    expect(fieldValue(response.header, "content-length")).toBe(want);
+    expect([response.httpStatus, fieldValue(response.header, "content-length")]).toEqual([200, want]);
   }
 });
 

@@ -40,8 +40,7 @@ test("a draining server serves streams that clients open before GOAWAY arrives",
   expect((await silent.readUntil(({ type }) => type === frameType.goAway))?.payload.readUInt32BE(0)).toBe(1);
 
   response.resolve({});
-  const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
-  expect(ends).toStrictEqual([
+  expect(await Promise.all([silent.readEnd(1), busy.readEnd(1)])).toStrictEqual([
     { kind: "responded", httpStatus: 200 },
     { kind: "responded", httpStatus: 200 },
   ]);

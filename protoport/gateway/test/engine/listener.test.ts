@@ -65,8 +65,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs
     await within(new Promise<void>((resolve) => startDeadline(20, resolve)), "20 ms");
     const socket = tls === undefined ? outer : connectTls({ socket: outer, ca: tls.cert, servername: "localhost" });
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    const connection = overHttp1(socket, createByteReader(socket), "x");
-    expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
+    expect(await overHttp1(socket, createByteReader(socket), "x").readResponse()).toMatchObject({ httpStatus: 404 });
     socket.destroy();
     await gateway.close();
   });
@@ -130,7 +129,6 @@ describe("the load of a gateway", () => {
     { version: "1.1", transport: "http1" },
     { version: "2", transport: "http2" },
   ] as const)("counts a connection and request over HTTP/$version until the response ends", async (row) => {
-    const { version, transport } = row;
     const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
     const answer = (): Promise<EndpointResponse> => {
@@ -138,13 +136,13 @@ describe("the load of a gateway", () => {
       return page.promise;
     };
     const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
-    expect(gateway.load).toEqual(loadOf(transport, 0));
-    const answered = exchange(await gateway.listen(), version, { httpMethod: "GET", path: "/page", header: [] });
+    expect(gateway.load).toEqual(loadOf(row.transport, 0));
+    const answered = exchange(await gateway.listen(), row.version, { httpMethod: "GET", path: "/page", header: [] });
     await within(requested.promise, "the request");
-    expect(gateway.load).toEqual(loadOf(transport, 1));
+    expect(gateway.load).toEqual(loadOf(row.transport, 1));
     page.resolve({ httpStatus: 200, body: "" });
     await answered;
-    await expect.poll(() => gateway.load).toEqual(loadOf(transport, 0));
+    await expect.poll(() => gateway.load).toEqual(loadOf(row.transport, 0));
     await gateway.close();
   });
 });

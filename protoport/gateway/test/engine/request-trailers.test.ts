@@ -54,7 +54,6 @@ const transports: readonly { readonly name: string; readonly http2: Http2Server;
 ];
 
 describe.each(transports)("a request trailer over $name", (transport) => {
-  const { http2, send } = transport;
   let records: unknown[] = [];
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {
     records.push(
@@ -82,12 +81,12 @@ describe.each(transports)("a request trailer over $name", (transport) => {
             if (header.get(key[0]) !== key[1]) throw new ConnectError("no key", Code.Unauthenticated);
           },
         },
-        { http2 },
+        { http2: transport.http2 },
       ),
   );
   const outcomeOf = async (call: Call, trailer: readonly Field[]): Promise<Outcome> => {
     records = [];
-    const [fields, body] = await send(greenhouse.address, call, trailer);
+    const [fields, body] = await transport.send(greenhouse.address, call, trailer);
     return {
       fields: fields.filter((_, i, all) => all[i - (i % 2)] !== "date"),
       body: body.toString("latin1"),

@@ -237,12 +237,7 @@ describe("a request over Fetch", () => {
   });
 
   test("is passed to next without calling admit if no route matches", async () => {
-    const fetch = serveByFetch(
-      {},
-      {
-        admit: throws(new ConnectError("stay out", Code.Unauthenticated)),
-      },
-    );
+    const fetch = serveByFetch({}, { admit: throws(new ConnectError("stay out", Code.Unauthenticated)) });
     const ask = async (path: string, method = "GET"): Promise<number> =>
       (await fetch(new Request(`http://fetch.example${path}`, { method }), { next: acceptElsewhere })).status;
     expect([await ask("/nowhere"), await ask("/sensors/palm/reading")]).toEqual([202, 401]);

@@ -13,9 +13,7 @@ test.each([
   { name: "a.b.c", want: "long" },
   { name: "a.c", want: "short" },
   { name: "a", want: "all" },
-])("$name has the value of its most specific pattern", ({ name, want }) => {
-  expect(patterns.get(name)).toBe(want);
-});
+])("$name has the value of its most specific pattern", ({ name, want }) => expect(patterns.get(name)).toBe(want));
 
 test("a name that no pattern matches has no value", () => {
   expect(new NamePatterns([["a.*", "short"]]).get("a")).toBeUndefined();

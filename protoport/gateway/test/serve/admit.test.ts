@@ -256,9 +256,7 @@ test.each(both)("over HTTP/%s, admit and endpoints cannot respond through the re
 test.each(both)("over HTTP/%s, REST does not send metadata named status from admit", async (version) => {
   await using greenhouse = await startGreenhouse(
     {},
-    {
-      admit: throws(new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" })),
-    },
+    { admit: throws(new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" })) },
   );
   const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));
   expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);

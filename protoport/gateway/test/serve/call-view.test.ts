@@ -15,12 +15,11 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       await using greenhouse = await start({
         waterBed: ({ bed }, context) => {
           const { method, service, protocolName, requestMethod, url, timeoutMs, values, ...rest } = context;
-          const { signal, requestHeader, responseHeader, responseTrailer } = rest;
-          responseHeader.set("x-header", requestHeader.get("x-sent") ?? "");
-          responseTrailer.set("x-trailer", "last");
+          rest.responseHeader.set("x-header", rest.requestHeader.get("x-sent") ?? "");
+          rest.responseTrailer.set("x-trailer", "last");
           const remainingMs = timeoutMs() ?? 0;
           const reported = [method.name, service.typeName, requestMethod, new URL(url).pathname, values.get(noteKey)];
-          const known = [protocolName.length > 0, signal.aborted, remainingMs > 10_000 && remainingMs <= 20_000];
+          const known = [protocolName.length > 0, rest.signal.aborted, remainingMs > 10_000 && remainingMs <= 20_000];
           return { bed, note: [...reported, ...known].join(" ") };
         },
       });
@@ -153,9 +152,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
     test("that creates a request instead of copying it causes an internal error", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
-      expect(await errorOf(greenhouse.client.waterBed({}))).toMatchObject({
-        code: Code.Internal,
-      });
+      expect(await errorOf(greenhouse.client.waterBed({}))).toMatchObject({ code: Code.Internal });
     });
 
     test.each([

@@ -123,8 +123,7 @@ test("all pages can read a 400 if origins is *", async () => {
 });
 
 test("pages can read the 408 for an incomplete header", async () => {
-  const options = { cors: { origins: [shop] }, limits };
-  await using connection = await openGreenhouse(openHttp1, {}, options);
+  await using connection = await openGreenhouse(openHttp1, {}, { cors: { origins: [shop] }, limits });
   connection.write(`GET /beds/7 HTTP/1.1\r\n${origin}`);
   const response = await connection.readResponse();
   expect(response.httpStatus).toBe(408);

@@ -143,9 +143,7 @@ describe("an error received from another server", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     const secret = { "x-upstream": "secret" };
-    upstream = await startGreenhouse({
-      waterBed: throws(new ConnectError("dry", Code.FailedPrecondition, secret)),
-    });
+    upstream = await startGreenhouse({ waterBed: throws(new ConnectError("dry", Code.FailedPrecondition, secret)) });
     const [calling] = callings;
     if (calling === undefined) throw new Error("there is no client");
     const client = greenhouseClient(calling, upstream.address);

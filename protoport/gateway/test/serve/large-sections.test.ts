@@ -128,8 +128,7 @@ test("a handler in node:http2 sends the largest section that nghttp2 sends", asy
   const [address] = gateway.addressOf("a handler in node:http2");
   using connection = await openHttp2(address);
   const call = async (length: number): Promise<number | undefined> => {
-    const sent = connection.exchange(callOf(getReading, ["x-length", String(length)]));
-    return await sent.then(
+    return await connection.exchange(callOf(getReading, ["x-length", String(length)])).then(
       (response) => readOutcome(grpc, response).code,
       () => undefined,
     );

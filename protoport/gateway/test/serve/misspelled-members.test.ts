@@ -58,9 +58,7 @@ describe("an endpoint", () => {
     { name: "an unknown member", more: { url: "https://a.example" } },
     { name: "a misspelled member next to the correct one", more: { httpMethods: ["POST"], httpMethod: "POST" } },
     { name: "a misspelled member next to an inherited one", more: { paths: ["/a"] } },
-  ])("with $name is accepted", ({ more }) => {
-    expect(() => start(more)).not.toThrow();
-  });
+  ])("with $name is accepted", ({ more }) => expect(() => start(more)).not.toThrow());
 
   test("is rejected for a misspelled member", () => {
     expect(() => start({ httpMethod: ["POST"] })).toThrow(

@@ -5,9 +5,8 @@ import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhou
 import { requireOwnDescriptors } from "../../src/serve/create-rpcs.ts";
 
 test("a registry type from another protobuf-es copy is rejected", () => {
-  const { file } = GreenhouseService;
-  const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
-  const foreign = createRegistry({ ...ReadingSchema, file: { ...file, proto } });
+  const proto: typeof GreenhouseService.file.proto = Object.setPrototypeOf({ ...GreenhouseService.file.proto }, {});
+  const foreign = createRegistry({ ...ReadingSchema, file: { ...GreenhouseService.file, proto } });
   expect(() => requireOwnDescriptors([GreenhouseService], createRegistry(ReadingSchema), undefined)).not.toThrow();
   expect(() => requireOwnDescriptors([GreenhouseService], foreign, undefined)).toThrow(
     "message greenhouse.v1.Reading was created by a different copy of @bufbuild/protobuf",

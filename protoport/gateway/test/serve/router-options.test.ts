@@ -27,8 +27,7 @@ async function servedCalls(options: Partial<GatewayOptions>, override?: Override
   const found: string[] = [];
   for (const name of ["connect-json", "grpc-json", "grpc-web-json"] as const) {
     const format = wireFormats[name];
-    const request = rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure);
-    const response = await exchangeHttp2(address, request);
+    const response = await exchangeHttp2(address, rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure));
     if (response.httpStatus === 200) found.push(format.protocol);
   }
   const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
@@ -77,9 +76,7 @@ describe("router options", () => {
     { title: "of a service merge with the router's", of: { grpcWeb: false }, own: { connect: false },
       want: ["grpc", "POST"] },
   ];
-  test.for(rows)("$title", async ({ of = {}, own, want }) => {
-    expect(await servedCalls(of, own)).toEqual(want);
-  });
+  test.for(rows)("$title", async ({ of = {}, own, want }) => expect(await servedCalls(of, own)).toEqual(want));
 
   const none: Override = { grpc: false, grpcWeb: false, connect: false };
   const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [

@@ -248,8 +248,7 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
       },
       {},
     );
-    const stream = greenhouse.client.controlClimate(endless());
-    expect(await readAll(stream)).toMatchObject({ sensors: ["0"] });
+    expect(await readAll(greenhouse.client.controlClimate(endless()))).toMatchObject({ sensors: ["0"] });
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
 });

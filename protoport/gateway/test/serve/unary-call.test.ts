@@ -101,8 +101,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           return {};
         },
       });
-      const call = greenhouse.client.waterBed({}, { signal: controller.signal });
-      expect((await errorOf(call)).code).toBe(Code.Canceled);
+      expect((await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }))).code).toBe(Code.Canceled);
       expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
     });
@@ -123,8 +122,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
       // From now on, new calls' signals are already aborted, and no handler runs.
-      expect((await errorOf(greenhouse.client.waterBed({}))).code).toBe(Code.Unavailable);
-      expect(runs).toBe(1);
+      expect([(await errorOf(greenhouse.client.waterBed({}))).code, runs]).toEqual([Code.Unavailable, 1]);
     });
 
     test("does not listen to the shutdown signal after the call", async () => {
@@ -153,9 +151,8 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         return {};
       };
       await using greenhouse = await start({ waterBed }, { interceptors: [slow] });
-      const { signal } = controller;
       if (end === "its deadline") await passDeadline(greenhouse.client, () => reached.length > 0);
-      else await errorOf(greenhouse.client.waterBed({}, { signal }));
+      else await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
       await expect.poll(() => reached).toContain("next");
       await nextTurn();
       expect(reached).not.toContain("handler");
@@ -280,8 +277,7 @@ test.each(binaryCallings)(
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
     const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);
     const response = await exchange(greenhouse.address, httpVersion, request);
-    expect(response.httpStatus).toBe(httpStatus);
-    expect(readOutcome(format, response).code).toBe(Code.InvalidArgument);
+    expect([response.httpStatus, readOutcome(format, response).code]).toEqual([httpStatus, Code.InvalidArgument]);
   },
 );
 

@@ -99,9 +99,7 @@ test.each<{ name: string; sink: unknown }>([
   { name: "a message that contains itself", sink: loop },
   {
     name: "a property that cannot be read",
-    sink: Object.defineProperty({ $typeName: "kitchensink.v1.Sink" }, "fString", {
-      get: throws(new Error("not now")),
-    }),
+    sink: Object.defineProperty({ $typeName: "kitchensink.v1.Sink" }, "fString", { get: throws(new Error("not now")) }),
   },
 ])("the reported fault for $name is the original error", async ({ sink }) => {
   const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");

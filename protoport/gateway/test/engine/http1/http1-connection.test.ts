@@ -219,8 +219,7 @@ test.each([
 
 test("a client stays connected until it reads nothing for the idle timeout", async () => {
   // More than the kernel buffers.
-  const page = Buffer.alloc(64 * 1024 * 1024);
-  using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), defaultLimits.idleTimeoutMs);
   const { client, socket, connection } = ends;
   client.write(get);
   for (let checks = 0; checks < 4; checks++) {
@@ -281,11 +280,10 @@ test("a connection is busy until its client has read the response", async () => 
 
 test("a client that is still reading its last response is not disconnected", async () => {
   using ends = await openRequested(1000, "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  const { connection } = ends;
-  connection.begin(200, []);
-  while (!connection.write(Buffer.alloc(16 * 1024)));
-  connection.end(undefined);
-  connection.checkTimeouts(performance.now());
+  ends.connection.begin(200, []);
+  while (!ends.connection.write(Buffer.alloc(16 * 1024)));
+  ends.connection.end(undefined);
+  ends.connection.checkTimeouts(performance.now());
   expect(String((await within(buffer(ends.client), "the response")).subarray(-5))).toBe("0\r\n\r\n");
 });
 
@@ -337,18 +335,17 @@ describe("a piece of a response body", () => {
     { name: "in a larger chunk", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
   ])("uses pooled memory only while the socket buffer is empty ($name)", async ({ fields, bytes, isCopied }) => {
     using ends = await openRequested();
-    const { socket, connection } = ends;
-    connection.begin(200, fields);
-    const written = recordParts(socket);
+    ends.connection.begin(200, fields);
+    const written = recordParts(ends.socket);
     const write = (): { readonly isCopied: boolean; readonly sharesMemory: boolean } => {
       const piece = Buffer.allocUnsafe(bytes);
-      connection.write(piece);
+      ends.connection.write(piece);
       const parts = written.splice(0);
       const sharesMemory = parts.some((part) => part.buffer.byteLength > 2 * part.byteLength);
       return { isCopied: !parts.includes(piece), sharesMemory };
     };
     expect(write()).toEqual({ isCopied, sharesMemory: true });
-    while (socket.writableLength === 0) connection.write(Buffer.alloc(16 * 1024));
+    while (ends.socket.writableLength === 0) ends.connection.write(Buffer.alloc(16 * 1024));
     written.length = 0;
     expect(write()).toEqual({ isCopied: true, sharesMemory: false });
   });
@@ -362,15 +359,14 @@ test("the budget counts an unread response again after each drain", async () => 
     http1.begin(200, [["content-length", String(page.byteLength)]]);
     http1.write(page);
   });
-  const { client, socket, budget } = ends;
-  client.write(get);
+  ends.client.write(get);
   for (let times = 0; times < 3; times++) {
-    const drained = once(socket, "drain");
-    client.resume();
+    const drained = once(ends.socket, "drain");
+    ends.client.resume();
     await within(drained, "a part to be read");
-    client.pause();
+    ends.client.pause();
     // A page that is not completely written counts in full, and the socket's buffer in addition.
-    expect(budget.bytes).toBe(page.byteLength + socket.writableLength);
+    expect(ends.budget.bytes).toBe(page.byteLength + ends.socket.writableLength);
   }
   // onWritable is not called before everything was written to the socket.
   expect(writable).toBe(0);
@@ -379,43 +375,39 @@ test("the budget counts an unread response again after each drain", async () => 
 test("the budget counts each piece of a streamed response", async () => {
   const piece = Buffer.alloc(16 * 1024);
   using ends = await openRequested();
-  const { socket, budget, connection } = ends;
-  connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
-  while (!connection.write(piece)) expect(budget.bytes).toBe(socket.writableLength);
-  expect(budget.bytes).toBe(socket.writableLength);
+  ends.connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
+  while (!ends.connection.write(piece)) expect(ends.budget.bytes).toBe(ends.socket.writableLength);
+  expect(ends.budget.bytes).toBe(ends.socket.writableLength);
 });
 
 test("an idle client's timeout starts at the first check", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
-  const { socket, connection } = ends;
   // The client then has the linger time to close its side, which has not passed at the next check.
   const states = [1, 2, 3, 4, 5].map(() => {
-    connection.checkTimeouts(performance.now());
-    return socket.destroyed ? "closed" : socket.writableEnded ? "closing" : "open";
+    ends.connection.checkTimeouts(performance.now());
+    return ends.socket.destroyed ? "closed" : ends.socket.writableEnded ? "closing" : "open";
   });
   expect(states).toEqual(["open", "open", "closing", "closing", "closed"]);
 });
 
 test("empty lines do not extend the idle timeout", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
-  const { client, socket, connection } = ends;
   const isClosing: boolean[] = [];
   for (let checks = 0; checks < 3; checks++) {
-    const received = once(socket, "data");
-    client.write("\r\n");
+    const received = once(ends.socket, "data");
+    ends.client.write("\r\n");
     await within(received, "an empty line");
-    connection.checkTimeouts(performance.now());
-    isClosing.push(socket.writableEnded);
+    ends.connection.checkTimeouts(performance.now());
+    isClosing.push(ends.socket.writableEnded);
   }
   expect(isClosing).toEqual([false, false, true]);
 });
 
 test("the limit of 16 empty lines applies to each request", async () => {
   using ends = await openEnds(Buffer.of(), 1000);
-  const { client, socket } = ends;
   const send = async (text: string): Promise<void> => {
-    const received = once(socket, "data");
-    client.write(text);
+    const received = once(ends.socket, "data");
+    ends.client.write(text);
     await within(received, "the sent bytes");
   };
   const sendEmptyLines = async (): Promise<void> => {
@@ -426,18 +418,17 @@ test("the limit of 16 empty lines applies to each request", async () => {
   // The second request has the same fields as the first, and arrives together with its empty lines.
   await send(`${"\r\n".repeat(16)}GET /b HTTP/1.1\r\nhost: x\r\n\r\n`);
   await sendEmptyLines();
-  expect(socket.writableEnded).toBe(false);
+  expect(ends.socket.writableEnded).toBe(false);
   await send("\r\n");
-  expect(socket.writableEnded).toBe(true);
+  expect(ends.socket.writableEnded).toBe(true);
 });
 
 test("only the last part of a large response is copied", async () => {
   const page = Buffer.alloc(16 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
-  const { client, socket } = ends;
-  const parts = recordParts(socket);
-  const finished = once(socket, "finish");
-  client.resume().end(get);
+  const parts = recordParts(ends.socket);
+  const finished = once(ends.socket, "finish");
+  ends.client.resume().end(get);
   await within(finished, "the end of the response");
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(63).fill(true), false]);
 });
@@ -445,11 +436,10 @@ test("only the last part of a large response is copied", async () => {
 test("the budget counts the whole response until its last part is written", async () => {
   const page = Buffer.alloc(16 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
-  const { client, socket, budget } = ends;
   const outsideSocket = new Set<number>();
-  socket.on("drain", () => outsideSocket.add(budget.bytes - socket.writableLength));
-  client.resume().write(get);
-  await expect.poll(() => client.bytesRead).toBeGreaterThan(page.byteLength);
+  ends.socket.on("drain", () => outsideSocket.add(ends.budget.bytes - ends.socket.writableLength));
+  ends.client.resume().write(get);
+  await expect.poll(() => ends.client.bytesRead).toBeGreaterThan(page.byteLength);
   // The page counts in full until its last part is written.
   await expect.poll(() => [...outsideSocket]).toEqual([page.byteLength, 0]);
 });
@@ -495,12 +485,11 @@ test("a response header larger than one write is sent once", async () => {
 
 test("the idle timeout starts after the response to a long call", async () => {
   using ends = await openRequested(defaultLimits.idleTimeoutMs / 2);
-  const { socket, connection } = ends;
-  for (let checks = 0; checks < 4; checks++) connection.checkTimeouts(performance.now());
-  connection.respond(200, [], Buffer.of());
+  for (let checks = 0; checks < 4; checks++) ends.connection.checkTimeouts(performance.now());
+  ends.connection.respond(200, [], Buffer.of());
   const isClosing = [1, 2, 3].map(() => {
-    connection.checkTimeouts(performance.now());
-    return socket.writableEnded;
+    ends.connection.checkTimeouts(performance.now());
+    return ends.socket.writableEnded;
   });
   expect(isClosing).toEqual([false, false, true]);
 });
@@ -529,16 +518,14 @@ test("a half-closed client is not refused while its response continues", async (
 });
 
 test("a head that arrives slowly times out", async () => {
-  const { headerTimeoutMs } = defaultLimits;
-  using ends = await openEnds(Buffer.of(), headerTimeoutMs / 4);
-  const { client, socket, connection } = ends;
+  using ends = await openEnds(Buffer.of(), defaultLimits.headerTimeoutMs / 4);
   let checks = 0;
   for (const byte of "GET / HTTP/1.1") {
-    if (socket.writableEnded) break;
-    const received = once(socket, "data");
-    client.write(byte);
+    if (ends.socket.writableEnded) break;
+    const received = once(ends.socket, "data");
+    ends.client.write(byte);
     await within(received, "a byte");
-    connection.checkTimeouts(performance.now());
+    ends.connection.checkTimeouts(performance.now());
     checks++;
   }
   // Between its first byte and the last check, a quarter of the timeout passes four times.
@@ -546,23 +533,21 @@ test("a head that arrives slowly times out", async () => {
 });
 
 test("a chunked body times out even if its bytes arrive slowly", async () => {
-  const { requestTimeoutMs } = defaultLimits;
   let errors = 0;
-  using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (http1) => {
+  using ends = await openEnds(Buffer.of(), defaultLimits.requestTimeoutMs / 4, (http1) => {
     const body = { isAwaited: true, isFull: false, onData: () => false, onEnd: () => {} };
     http1.receiver = { ...receiver, body, onRequestError: () => void (errors += 1) };
     http1.begin(200, []);
   });
-  const { client, socket, connection } = ends;
   let checks = 0;
   const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
   for (const text of [head, "1", "\r\n", "a", "\r", "\n", "1", "\r\nb\r\n"]) {
     if (errors > 0) break;
-    const received = once(socket, "data");
-    client.write(text);
+    const received = once(ends.socket, "data");
+    ends.client.write(text);
     await within(received, "a part");
-    connection.write(Buffer.from("order"));
-    connection.checkTimeouts(performance.now());
+    ends.connection.write(Buffer.from("order"));
+    ends.connection.checkTimeouts(performance.now());
     checks++;
   }
   expect(checks).toBe(5);
@@ -630,13 +615,12 @@ test("every request that awaits 100 Continue gets it before its response", async
     http1.write(Buffer.from("order"));
     http1.end(undefined);
   });
-  const { client } = ends;
-  const received = buffer(client);
+  const received = buffer(ends.client);
   const waits = "PUT / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n";
-  client.write(`${get}${waits}`);
+  ends.client.write(`${get}${waits}`);
   await expect.poll(() => requests).toBe(2);
   // The client sends the body, so the next request follows it.
-  client.write(`!${waits}`);
+  ends.client.write(`!${waits}`);
   const statuses = String(await within(received, "the responses")).matchAll(/HTTP\/1\.1 (\d+)/g);
   expect(Array.from(statuses, ([, status]) => status)).toEqual(["200", "100", "200", "200"]);
 });
@@ -655,29 +639,27 @@ describe("a response with Content-Length 5", () => {
     { name: "closes the connection if only 4 bytes are written", pieces: ["ord", "e"] },
   ])("$name", async ({ pieces }) => {
     using ends = await openResponding(pieces);
-    const { client, socket } = ends;
     const received: Buffer[] = [];
-    client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
-    const closed = new Promise((resolve) => client.on("close", resolve));
-    client.resume().write(get);
+    ends.client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
+    const closed = new Promise((resolve) => ends.client.on("close", resolve));
+    ends.client.resume().write(get);
     await within(closed, "the close of the connection");
-    expect(socket.destroyed).toBe(true);
+    expect(ends.socket.destroyed).toBe(true);
     const [, body = ""] = String(Buffer.concat(received)).split("\r\n\r\n");
     expect("order".startsWith(body)).toBe(true);
   });
 
   test("keeps the connection open if 5 bytes are written", async () => {
     using ends = await openResponding(["ord", "er"]);
-    const { client, socket } = ends;
     const ended = new Promise<void>((resolve) => {
       let all = "";
-      client.on("data", (bytes: Buffer) => {
+      ends.client.on("data", (bytes: Buffer) => {
         all += bytes.toString("latin1");
         if (all.endsWith("order")) resolve();
       });
     });
-    client.resume().write(get);
+    ends.client.resume().write(get);
     await within(ended, "the response");
-    expect(socket.destroyed).toBe(false);
+    expect(ends.socket.destroyed).toBe(false);
   });
 });

@@ -60,9 +60,7 @@ describe("an HTTP/1.1 connection", () => {
       ["refuses a half-closed client if a response pauses", { clientClosed: true, responseStarted: true },
         ["ERR_CLIENT_GONE", timeoutCheckIntervalMs]],
     ],
-  )("%s", (_, wait, want) => {
-    expect(firstAction(wait, want[1])).toEqual(want);
-  });
+  )("%s", (_, wait, want) => expect(firstAction(wait, want[1])).toEqual(want));
 
   // Multiples of the check interval, so that a check is never late.
   const [brief, long] = [2 * timeoutCheckIntervalMs, 8 * timeoutCheckIntervalMs];
@@ -87,9 +85,7 @@ describe("an HTTP/1.1 connection", () => {
       ["is closed after an idle timeout shorter than the time for retired connections", { idleTimeoutMs: 0 },
         { stage: "head", retired: true, stalledMs: -1 }, ["close", 0]],
     ],
-  )("%s", (_, limits, wait, want) => {
-    expect(firstAction(wait, long, limits)).toEqual(want);
-  });
+  )("%s", (_, limits, wait, want) => expect(firstAction(wait, long, limits)).toEqual(want));
 
   test("has the full idle timeout after a slow response", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);

@@ -74,8 +74,7 @@ test.each([
     // The PING is acknowledged after everything else.
     await connection.settle();
   }
-  expect(Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x"))).toBe(true);
-  expect(body.byteLength).toBe(want);
+  expect([Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x")), body.byteLength]).toEqual([true, want]);
 });
 
 function isFreed(buffer: ArrayBufferLike): boolean {

@@ -100,8 +100,7 @@ describe("a draining connection", () => {
     for (const one of connection.engine.connections) one.drain();
     const ping = await nextOf(connection, frameType.ping);
     connection.send(frame(frameType.ping, ack, 0, ping?.payload));
-    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
-    expect(await connection.readFrame()).toBeUndefined();
+    expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
   });
 
   test("closes if the client does not acknowledge the PING", async () => {
@@ -113,8 +112,7 @@ describe("a draining connection", () => {
     for (const one of connection.engine.connections) one.drain();
     await nextOf(connection, frameType.ping);
     vi.advanceTimersByTime(2000);
-    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
-    expect(await connection.readFrame()).toBeUndefined();
+    expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
   });
 
   test("sends GOAWAY for a protocol error after the final GOAWAY", async () => {
@@ -179,8 +177,7 @@ describe("an HTTP/2 client", () => {
     using connection = await openFrames(engine.address, { settled });
     connection.send(...sent);
     const goAway = await clock.passUntil(nextOf(connection, frameType.goAway), "GOAWAY");
-    expect(goAway?.payload.readUInt32BE(4)).toBe(want);
-    expect(await connection.readFrame()).toBeUndefined();
+    expect([goAway?.payload.readUInt32BE(4), await connection.readFrame()]).toEqual([want, undefined]);
   });
 
   test.each([

@@ -110,18 +110,17 @@ describe("the engine", () => {
     { name: "more than it announces", announced: 70_000, bytes: 70_001, want: resetWith(ErrorCode.internalError) },
     { name: "64 KiB if it announces less", announced: 1_000, bytes: 65_536, want: answered },
   ])("sends a header section of $name only if clients accept it", async (row) => {
-    const { announced, bytes, want } = row;
     await using connection = await openEngine({
       onFault: () => undefined,
       serve: (stream, { fields }) => {
         stream.receiver = receiving(stream);
-        const section = Buffer.concat([statusBlock(200), Buffer.alloc(bytes - 1)]);
+        const section = Buffer.concat([statusBlock(200), Buffer.alloc(row.bytes - 1)]);
         stream.respond(fields.includes("hold") ? [section] : [statusBlock(200)], undefined, undefined);
       },
     });
-    if (announced !== undefined) connection.send(settingFrame(6, announced));
+    if (row.announced !== undefined) connection.send(settingFrame(6, row.announced));
     connection.send(headersFrame(1, [...getHeader, hold], endStream), whole(3));
-    expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([want, answered]);
+    expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([row.want, answered]);
   });
 
   test("ends a response with an empty DATA frame after its header was sent (§8.1)", async () => {

@@ -21,9 +21,7 @@ describe("the header of a request", () => {
     { name: "with TE: trailers", fields: [...get, "te", "Trailers"] },
     { name: "with a tab and non-ASCII octets in a value", fields: [...get, "a", "b\tc\xff"] },
     { name: "with an empty value", fields: [...get, "a", ""] },
-  ])("$name is accepted", ({ fields }) => {
-    expect(readRequestHead(fields, 0)).toMatchObject({ fields });
-  });
+  ])("$name is accepted", ({ fields }) => expect(readRequestHead(fields, 0)).toMatchObject({ fields }));
 
   test("is parsed into its parts", () => {
     const fields = [...get, "content-length", "42"];
@@ -97,9 +95,7 @@ test.each([
   ["with an invalid Content-Length (RFC 9110 §8.6)", [...get, "content-length", "+3"]],
   ["with an empty Content-Length (RFC 9110 §8.6)", [...get, "content-length", ""]],
   ["with a Content-Length that is too large (RFC 9110 §8.6)", [...get, "content-length", "9".repeat(30)]],
-])("a header %s is malformed", (_name, fields) => {
-  expect(readRequestHead(fields, 0)).toBeUndefined();
-});
+])("a header %s is malformed", (_name, fields) => expect(readRequestHead(fields, 0)).toBeUndefined());
 
 test.each([
   { name: "fields", fields: ["a", "b"], want: true },

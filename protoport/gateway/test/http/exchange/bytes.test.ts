@@ -15,9 +15,7 @@ test.each([
   ["bytes that fill their buffer", new Uint8Array(10)],
   ["bytes that are half of their buffer", new Uint8Array(20).subarray(10)],
   ["bytes longer than any slice of the pool", new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5)],
-])("copyIfPooled() returns %s without a copy", (_what, bytes) => {
-  expect(copyIfPooled(bytes)).toBe(bytes);
-});
+])("copyIfPooled() returns %s without a copy", (_what, bytes) => expect(copyIfPooled(bytes)).toBe(bytes));
 
 describe("CollectedBytes", () => {
   test("joins the pieces for any announced length", () => {

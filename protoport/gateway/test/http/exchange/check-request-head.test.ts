@@ -17,9 +17,7 @@ describe("checkRequestHead", () => {
     { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
-  ])("accepts $target as a target", ({ target, want }) => {
-    expect(check(target)).toBe(want);
-  });
+  ])("accepts $target as a target", ({ target, want }) => expect(check(target)).toBe(want));
 
   test.each([
     { name: "an empty target", target: "" },
@@ -30,9 +28,7 @@ describe("checkRequestHead", () => {
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
-  ])("refuses $name with status 400", ({ target }) => {
-    expect(check(target)).toMatchObject({ httpStatus: 400 });
-  });
+  ])("refuses $name with status 400", ({ target }) => expect(check(target)).toMatchObject({ httpStatus: 400 }));
 
   test.each([
     { verb: "accepts", httpMethod: "OPTIONS", want: "*" },
@@ -62,9 +58,7 @@ describe("the authority of a request", () => {
       "localhost", "localhost:8080", "127.0.0.1:80", "[::1]:8080", "[::ffff:127.0.0.1]", "orders.example.com",
       "xn--bcher-kva.example:443", "a_b.example", "host:", "%6Frders",
     ],
-  )("%s is accepted", (authority) => {
-    expect(check("/", authority)).toBe("/");
-  });
+  )("%s is accepted", (authority) => expect(check("/", authority)).toBe("/"));
 
   test.each(
     // oxfmt-ignore

@@ -28,9 +28,7 @@ test.each([
   [true, "the last bytes of a marked buffer", () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB)],
   [false, "unmarked bytes", () => Buffer.alloc(64 * KiB)],
   [false, "bytes that share their buffer with other bytes", () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1))],
-])("isSingleUse returns %s for %s", (want, _name, bytes) => {
-  expect(isSingleUse(bytes())).toBe(want);
-});
+])("isSingleUse returns %s for %s", (want, _name, bytes) => expect(isSingleUse(bytes())).toBe(want));
 
 test("triggerEarlyScavenge() allocates at most 2 MiB for a buffer of any length", () => {
   const before = process.memoryUsage().heapUsed;

@@ -8,9 +8,7 @@ test.each([
   { name: "joins the values of a repeated field", field: "x-a", want: "1, 2" },
   { name: "returns null for an absent field", field: "x-b", want: null },
   { name: "does not confuse a value with a name", field: "application/proto", want: null },
-])("readHeaderField $name", ({ field, want }) => {
-  expect(readHeaderField(fields, field)).toBe(want);
-});
+])("readHeaderField $name", ({ field, want }) => expect(readHeaderField(fields, field)).toBe(want));
 
 test.each([
   { name: "HTTP/2 fields", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "cookie" },

@@ -36,8 +36,7 @@ test("runInTurns() completes a short task in one turn", async () => {
   // All steps take no time.
   clock.mockReturnValue(0);
   const stop = countTurns();
-  expect(await runInTurns([1, 2, 3].values())).toBeUndefined();
-  expect(stop()).toBe(0);
+  expect([await runInTurns([1, 2, 3].values()), stop()]).toEqual([undefined, 0]);
 });
 
 function* failing(): Generator<void> {

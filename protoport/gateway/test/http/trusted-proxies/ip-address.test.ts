@@ -9,6 +9,4 @@ test.each([
   { name: "expands compressed zeros at the start", address: "::1", want: "0:0:0:0::/64" },
   { name: "expands compressed zeros at the end", address: "2001:db8:1::", want: "2001:db8:1:0::/64" },
   { name: "keeps a string that is not an IP address", address: "unix", want: "unix" },
-])("clientNetwork() $name", ({ address, want }) => {
-  expect(clientNetwork(address)).toBe(want);
-});
+])("clientNetwork() $name", ({ address, want }) => expect(clientNetwork(address)).toBe(want));

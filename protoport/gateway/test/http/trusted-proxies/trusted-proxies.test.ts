@@ -197,16 +197,12 @@ test("clientOf() ignores all header fields with fields: none", () => {
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
   'has("%s") returns true for a trusted address',
-  (address) => {
-    expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
-  },
+  (address) => expect(createTrustedProxies({ addresses }).has(address)).toBe(true),
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
   "has(%j) returns false for another address",
-  (address) => {
-    expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
-  },
+  (address) => expect(createTrustedProxies({ addresses }).has(address)).toBe(false),
 );
 
 test.each(

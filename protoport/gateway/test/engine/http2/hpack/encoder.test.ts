@@ -32,9 +32,7 @@ test.each([
   { name: "a pseudo-header field", fields: [":status", "200"] },
   { name: "a non-ASCII name whose lower case is ASCII", fields: ["\u212a", "c"] },
   { name: "a connection-specific field", fields: ["Transfer-Encoding", "chunked"] },
-])("the encoder rejects $name (RFC 9113 §8.2)", ({ fields }) => {
-  expect(() => encodeBlock(fields)).toThrow(TypeError);
-});
+])("the encoder rejects $name (RFC 9113 §8.2)", ({ fields }) => expect(() => encodeBlock(fields)).toThrow(TypeError));
 
 test.each([
   { name: "in one octet if it fits into the dynamic table", tableBytes: 100, bytes: 1 },

@@ -194,8 +194,7 @@ const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connect
           .on("error", () => undefined)
           .resume(),
       );
-      const anyClosed = Promise.race(sockets.map(ends));
-      const isClosed = await happens(anyClosed, isLimited);
+      const isClosed = await happens(Promise.race(sockets.map(ends)), isLimited);
       for (const socket of sockets) socket.destroy();
       return isClosed ? "closed" : unlimited;
     }),

@@ -107,8 +107,7 @@ describe("a client that does not read", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
-    const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
-    connection.write(chunk.repeat(2048));
+    connection.write(`400\r\n${"x".repeat(1024)}\r\n`.repeat(2048));
     const { closed } = await within(closing.promise, "the request");
     await clock.passUntil(closed, "the connection to be closed");
     process.off("warning", onWarning);

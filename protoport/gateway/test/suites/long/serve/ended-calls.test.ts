@@ -102,8 +102,7 @@ describe("a call", () => {
       ["accept-encoding", "gzip"],
       ["connect-timeout-ms", "30"],
     ];
-    const request = { httpMethod: "POST", path: waterBedProcedure, header };
-    const response = await exchangeHttp1(greenhouse.address, request);
+    const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: waterBedProcedure, header });
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     responded.resolve();
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });

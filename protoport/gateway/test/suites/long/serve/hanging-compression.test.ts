@@ -64,8 +64,7 @@ async function start(format: Format, waterBed: () => object): Promise<Stuck> {
     },
     compressing: () => within(began.promise, "something to compress"),
     expectNothingLeft: async () => {
-      const { gateway } = greenhouse;
-      await expect.poll(() => gateway.load.requests).toEqual({ http1: 0, http2: 0 });
+      await expect.poll(() => greenhouse.gateway.load.requests).toEqual({ http1: 0, http2: 0 });
       expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
     },
     [Symbol.asyncDispose]: () => greenhouse[Symbol.asyncDispose](),
@@ -81,8 +80,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     test("a call whose response compression hangs ends at its deadline", async () => {
       await using stuck = await start(format, () => ({}));
       using upload = await stuck.call(version, ["connect-timeout-ms", "50"], ["grpc-timeout", "50m"]);
-      const response = await within(upload.readResponse(), "the response");
-      expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+      expect(readOutcome(format, await within(upload.readResponse(), "the response")).code).toBe(Code.DeadlineExceeded);
       expect((await stuck.greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
       await stuck.expectNothingLeft();
     });

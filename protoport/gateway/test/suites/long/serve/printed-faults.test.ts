@@ -43,9 +43,7 @@ describe("a printed fault", () => {
     );
   });
 
-  test("has no secrets of the request", () => {
-    expect(printed).not.toContain("s3cret");
-  });
+  test("has no secrets of the request", () => expect(printed).not.toContain("s3cret"));
 });
 
 function secret(): never {

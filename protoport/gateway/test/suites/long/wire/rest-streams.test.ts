@@ -43,11 +43,8 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     implementation: Parameters<typeof startGreenhouse>[0] = { watchReadings },
     rest: GatewayOptions["rest"] = {},
   ): Promise<TestGreenhouse> => startGreenhouse(implementation, { rest: { rules, ...rest } }, { http2 });
-  const send = async ({ address, gateway }: TestGreenhouse, request: HttpRequest): Promise<HttpResponse> => {
-    return version === "fetch"
-      ? await exchangeFetch(gateway.fetch, request)
-      : await exchange(address, version, request);
-  };
+  const send = async ({ address, gateway }: TestGreenhouse, request: HttpRequest): Promise<HttpResponse> =>
+    version === "fetch" ? await exchangeFetch(gateway.fetch, request) : await exchange(address, version, request);
   const get = async (greenhouse: TestGreenhouse, path: string, accept?: string): Promise<HttpResponse> => {
     const header: [string, string][] = accept === undefined ? [] : [["accept", accept]];
     return await send(greenhouse, { httpMethod: "GET", path, header });

@@ -176,9 +176,7 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
 
 test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
   "bodies in chunks of size %i are read unchanged",
-  (chunkBytes) => {
-    expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
-  },
+  (chunkBytes) => expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000)),
 );
 
 test.each([
