@@ -5,13 +5,8 @@ import { errorCodeOf } from "../../gateway/src/index.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../src/bearer-auth.ts";
-import {
-  digestOf,
-  type PresentedToken,
-  principalKey,
-  type TokenOutcome,
-  type TokenVerifier,
-} from "../src/token-verifier.ts";
+import { digestOf, principalKey } from "../src/token-verifier.ts";
+import type { PresentedToken, TokenOutcome, TokenVerifier } from "../src/token-verifier.ts";
 import { credentialRefusalOf } from "../src/credential-refusal.ts";
 
 const deleteOrder = "/orders.v1.OrderService/DeleteOrder";
@@ -54,9 +49,8 @@ const options = {
 type Given = { readonly procedure?: string | undefined; readonly authorization?: string };
 
 function toRequest(given: Given): CredentialRequest {
-  const procedure = "procedure" in given ? given.procedure : deleteOrder;
   return {
-    procedure,
+    procedure: "procedure" in given ? given.procedure : deleteOrder,
     authorization: given.authorization ?? null,
     connection: {},
     contextValues: createContextValues(),
@@ -82,7 +76,6 @@ const unauthenticated = (errorCode: string, message: string, parameters = "") =>
   header: { "www-authenticate": `Bearer realm="orders"${parameters}` },
 });
 
-/** The challenge with an error code. Its description repeats the message. */
 const challenged = (errorCode: string, message: string, error: string) =>
   unauthenticated(errorCode, message, `, error="${error}", error_description="${message}"`);
 

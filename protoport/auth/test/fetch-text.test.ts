@@ -58,8 +58,7 @@ describe("fetchText", () => {
       begin(response);
       setImmediate(() => controller.abort(new Error("too late")));
     });
-    const fetching = fetchText({ url: provider.url, signal: controller.signal });
-    expect(await within(fetching, "the result")).toEqual({
+    expect(await within(fetchText({ url: provider.url, signal: controller.signal }), "the result")).toEqual({
       kind: "problems",
       problems: [`cannot fetch ${provider.url.href}: too late`],
     });

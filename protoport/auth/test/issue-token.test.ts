@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { describe, expect, test } from "vitest";
 import { issueToken, type TokenRequest } from "../src/issue-token.ts";
 import type { ParseResult } from "../src/inputs/text-file.ts";
@@ -40,8 +31,8 @@ describe("issueToken", () => {
     const { line } = valueOf(
       await issueToken({ ...request, scopes: "orders:delete", expiry: "2030-01-01T00:00:00Z", file }),
     );
-    expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual([`${line}\n`, 0o600]);
-    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+    expect([fs.readFileSync(file, "utf8"), fs.statSync(file).mode & 0o777]).toEqual([`${line}\n`, 0o600]);
+    expect(fs.readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
   test.each([
@@ -51,7 +42,7 @@ describe("issueToken", () => {
     using folder = createTempFolder();
     const file = folder.write("tokens", text);
     const { line } = valueOf(await issueToken({ ...request, file }));
-    expect(readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
+    expect(fs.readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
   });
 
   test.each([
@@ -60,35 +51,35 @@ describe("issueToken", () => {
   ])("a file with mode $mode keeps its read permissions", async ({ mode, want }) => {
     using folder = createTempFolder();
     const file = folder.write("tokens", "");
-    chmodSync(file, mode);
+    fs.chmodSync(file, mode);
     valueOf(await issueToken({ ...request, file }));
-    expect(statSync(file).mode & 0o777).toBe(want);
+    expect(fs.statSync(file).mode & 0o777).toBe(want);
   });
 
   // Only root can give a file to another user.
   test.runIf(process.getuid?.() === 0)("a file keeps its owner and group when root adds a token", async () => {
     using folder = createTempFolder();
     const file = folder.write("tokens", "");
-    chownSync(file, 1_001, 1_002);
+    fs.chownSync(file, 1_001, 1_002);
     valueOf(await issueToken({ ...request, file }));
-    expect(statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
+    expect(fs.statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
   });
 
   test("fills a file up to exactly the maximum size", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(await issueToken(request));
-    writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
+    fs.writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
     expect(await issueToken({ ...request, file })).toMatchObject({ kind: "value" });
-    expect(statSync(file).size).toBe(4 * 1024 * 1024);
+    expect(fs.statSync(file).size).toBe(4 * 1024 * 1024);
   });
 
   test("writes to a symbolic link's target", async () => {
     using folder = createTempFolder();
-    writeFileSync(folder.file("real"), "");
-    symlinkSync(folder.file("real"), folder.file("link"));
+    fs.writeFileSync(folder.file("real"), "");
+    fs.symlinkSync(folder.file("real"), folder.file("link"));
     const { line } = valueOf(await issueToken({ ...request, file: folder.file("link") }));
-    expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
+    expect(fs.readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
   test("loses no accepted token in concurrent calls", async () => {
@@ -97,7 +88,7 @@ describe("issueToken", () => {
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
     const lines = results.flatMap((result) => (result.kind === "value" ? [result.value.line] : []));
     expect(lines.length).toBeGreaterThan(0);
-    expect(readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
+    expect(fs.readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
     for (const result of results) {
       if (result.kind === "problems")
         expect(result.problems).toEqual([expect.stringContaining("another process is changing the tokens")]);
@@ -120,7 +111,7 @@ describe("issueToken", () => {
     using folder = createTempFolder();
     const result = await issueToken({ ...request, ...given, file: folder.file("tokens") });
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
-    expect(readdirSync(folder.path)).toEqual([]);
+    expect(fs.readdirSync(folder.path)).toEqual([]);
   });
 
   test.each([
@@ -137,17 +128,17 @@ describe("issueToken", () => {
     const file = folder.write("tokens", text);
     const result = await issueToken({ ...request, file });
     expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
-    expect([readFileSync(file).equals(Buffer.from(text)), readdirSync(folder.path)]).toEqual([true, ["tokens"]]);
+    expect([fs.readFileSync(file).equals(Buffer.from(text)), fs.readdirSync(folder.path)]).toEqual([true, ["tokens"]]);
   });
 
   test("rejects a path to a directory or in a missing directory", async () => {
     using folder = createTempFolder();
-    mkdirSync(folder.file("sub"));
+    fs.mkdirSync(folder.file("sub"));
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });
     expect(inFolder).toEqual({ kind: "problems", problems: [expect.stringContaining("is not a regular file")] });
     const nowhere = await issueToken({ ...request, file: folder.file("none/tokens") });
     expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("does not exist")] });
-    expect(readdirSync(folder.path)).toEqual(["sub"]);
+    expect(fs.readdirSync(folder.path)).toEqual(["sub"]);
   });
 
   test("returns a line that parseTokenHashes accepts", async () => {

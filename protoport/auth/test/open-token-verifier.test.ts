@@ -3,20 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../src/inputs/reload-record.ts";
 import { openTokenVerifier, type TokenSources } from "../src/open-token-verifier.ts";
 import { toStaticToken } from "../src/plain-tokens.ts";
-import {
-  digestOf,
-  createVerifierChain,
-  type KeysFetched,
-  type TokenOutcome,
-  type TokenVerifier,
-} from "../src/token-verifier.ts";
-import {
-  createSigningKey,
-  type IdentityProvider,
-  type SigningKey,
-  startIdentityProvider,
-  testAudience,
-} from "../../testing/src/auth/identity-provider.ts";
+import { digestOf, createVerifierChain } from "../src/token-verifier.ts";
+import type { KeysFetched, TokenOutcome, TokenVerifier } from "../src/token-verifier.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "../../testing/src/auth/identity-provider.ts";
+import type { IdentityProvider, SigningKey } from "../../testing/src/auth/identity-provider.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { runProgram } from "../../testing/src/process/child-program.ts";
 import { quietLog } from "../../testing/src/operations/quiet-log.ts";

@@ -109,8 +109,7 @@ test("OpenAPI lists the scopes of each operation", () => {
 test("MCP lists the scopes of each tool", async () => {
   const request = statelessRequest("tools/list", {}, [["authorization", "Bearer other"]]);
   const { result } = JSON.parse(String((await exchangeHttp1(at, request)).body));
-  const listed = result.tools.map(({ name, _meta }: { name: string; _meta?: object }) => [name, _meta]);
-  expect(listed).toEqual([
+  expect(result.tools.map(({ name, _meta }: { name: string; _meta?: object }) => [name, _meta])).toEqual([
     [toolNameOf(`/${greenhouse.typeName}/GetReading`), { securitySchemes: [{ type: "oauth2", scopes: [] }] }],
     [toolNameOf(waterBedProcedure), { securitySchemes: [{ type: "oauth2", scopes: ["beds.water", "beds.manage"] }] }],
     [
@@ -137,7 +136,6 @@ test("requiredScopesOf returns each scope of an RPC once", () => {
   ]);
 });
 
-/** Ways to check scopes. Each is sufficient by itself. */
 const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
   "createBearerAuth's admit": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
   "createBearerAuth's interceptor": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),

@@ -35,7 +35,6 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 
 type Check = (auth: BearerAuth) => Partial<GatewayOptions>;
 
-/** The ways to check the scope. Each is sufficient by itself. */
 const checks: Readonly<Record<string, Check>> = {
   admit: ({ admit }) => ({ admit }),
   "the interceptor": ({ interceptor }) => ({ interceptors: [interceptor] }),

@@ -5,8 +5,6 @@ import type { Input } from "../src/files/filled-in.ts";
 import { requestOf, send } from "../src/files/request.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 
-// The requests that the page sends.
-
 interface Row {
   readonly name: string;
   /** The path template of the RPC. In the document, it has one parameter for each wildcard. */

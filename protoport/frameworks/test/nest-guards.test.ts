@@ -25,9 +25,7 @@ function getMetadata(key: unknown, target: unknown): unknown {
   return own ?? (typeof target === "function" ? getMetadata(key, Object.getPrototypeOf(target)) : undefined);
 }
 
-/** The functions of reflect-metadata that the package uses. */
 const functions = { getMetadata, getMetadataKeys: (): unknown[] => [], defineMetadata: (): void => undefined };
-
 beforeAll(() => void Object.assign(Reflect, functions));
 afterAll(() => {
   for (const name of Object.keys(functions)) Reflect.deleteProperty(Reflect, name);
@@ -139,7 +137,6 @@ test("a method's guard applies even if an earlier method has none", () => {
   expect([...checks.keys()]).toEqual([`/${GreenhouseService.typeName}/RecordReadings`]);
 });
 
-/** Returns the gateway in a module, as Nest creates it with a provider. */
 function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, provider: object): ConnectGateway {
   const created = new Map<unknown, object>([[Greenhouse, provider]]);
   for (const each of providers) {

@@ -1,15 +1,14 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import {
-  type handleUnaryCall,
-  Metadata,
-  type sendUnaryData,
-  type ServerDuplexStream,
-  type ServerReadableStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  status,
-  type UntypedServiceImplementation,
+import { Metadata, status } from "@grpc/grpc-js";
+import type {
+  handleUnaryCall,
+  sendUnaryData,
+  ServerDuplexStream,
+  ServerReadableStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect } from "vitest";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
@@ -31,7 +30,6 @@ type CallMember = Exclude<
 >;
 /** What handlers use from streams, and the callback. */
 type StreamMember = "callback" | "data" | "drain" | "emit" | "end" | "for await" | "write";
-/** A member that a handler uses. */
 export type Member = CallMember | StreamMember;
 
 // oxfmt-ignore
@@ -43,7 +41,6 @@ export const members: Readonly<Record<Member, true>> = { request: true, metadata
 /** A handler, a call, and its outcome, which is the same with grpc-js's server and with a gateway. */
 export interface Case {
   readonly name: string;
-  /** The members that the case shows. */
   readonly shows: readonly Member[];
   readonly handlers: UntypedServiceImplementation;
   readonly call: ClientCall;
@@ -230,5 +227,4 @@ const streamCases: readonly Case[] = [
       trailer: { "x-paused": ["true"] } } },
 ];
 
-/** The cases for all kinds of RPCs. */
 export const cases: readonly Case[] = [...unaryCases.map((one) => ({ ...one, call: unaryCall })), ...streamCases];

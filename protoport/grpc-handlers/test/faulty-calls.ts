@@ -2,13 +2,11 @@ import type { sendUnaryData, ServerDuplexStream, UntypedServiceImplementation } 
 import type { TestGarden } from "./garden.ts";
 import type { Message } from "./grpc-js-client.ts";
 
-/** A handler's callback. */
 export type Callback = sendUnaryData<Message>;
 
 /** The garden's RPCs, one of each kind. */
 export const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
 
-/** One handler for all RPCs. */
 export const allHandlers = (
   handler: (call: ServerDuplexStream<Message, Message>, callback?: Callback) => unknown,
 ): UntypedServiceImplementation => ({ getTree: handler, addTrees: handler, listTrees: handler, tradeTrees: handler });
@@ -26,18 +24,15 @@ export const callWithDeadline = ({ address }: TestGarden, method: string, messag
   });
 };
 
-/** Returns the message of a reported error, or of its cause. */
 export function messageOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** A handler that reads the requests and never responds. */
 export function read(call: ServerDuplexStream<Message, Message>): void {
   call.resume();
 }
 
-/** Throws a RangeError. */
 export function failing(): never {
   throw new RangeError("index out of range");
 }

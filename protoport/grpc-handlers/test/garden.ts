@@ -11,14 +11,12 @@ export const includeDirs: readonly string[] = [
   join(projectFolder, "protoport/gateway/proto"),
 ];
 
-/** Returns the garden's definition as proto-loader reads it. */
 export function loadGarden(options: Options = {}): ServiceDefinition {
   const loaded = loadSync("garden/v1/garden.proto", { includeDirs: [...includeDirs], longs: String, ...options });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
   return loaded["garden.v1.Garden"] as ServiceDefinition;
 }
 
-/** A fault that a gateway has reported. */
 export type Fault = { readonly error: unknown; readonly what: string; readonly errorCode: string };
 
 /** A gateway with grpc-js handlers. Dispose it with `await using`. */
@@ -26,7 +24,6 @@ export interface TestGarden extends Listening {
   readonly faults: readonly Fault[];
 }
 
-/** Starts a gateway with the garden's handlers. */
 export async function startGarden(
   implementation: UntypedServiceImplementation,
   options: GrpcJsOptions = {},

@@ -2,12 +2,8 @@ import { once } from "node:events";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import {
-  type ServerDuplexStream,
-  type ServiceDefinition,
-  status,
-  type UntypedServiceImplementation,
-} from "@grpc/grpc-js";
+import { status } from "@grpc/grpc-js";
+import type { ServerDuplexStream, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { freePort, startOnLoopback, within } from "../../testing/src/index.ts";
@@ -73,16 +69,14 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
 });
 
 function createApplication(server: Server): MountableApplication {
-  const config = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" };
-  const application = {
-    config,
+  return {
+    config: { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" },
     container: { getModules: () => new Map([["app", { addProvider: () => undefined, middlewares: new Map() }]]) },
     getMicroservices: () => [],
     getHttpAdapter: () => ({ getHttpServer: () => server, createMiddlewareFactory() {}, listen() {} }),
     use: (middleware: Parameters<MountableApplication["use"]>[0]) =>
       server.on("request", (request, response) => middleware(request, response, () => undefined)),
   };
-  return application;
 }
 
 /** Returns the status of a mounted GetTree call whose handler is `getTree`. The call ends before the default timeout. */
@@ -114,8 +108,7 @@ test("the gateway has the routes of gateway.routes next to the controllers", asy
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen, gateway });
   await strategy.start();
   onTestFinished(() => strategy.close());
-  const paths = strategy.unwrap().routes.map(({ path }) => path);
-  expect(paths).toEqual(
+  expect(strategy.unwrap().routes.map(({ path }) => path)).toEqual(
     expect.arrayContaining(["/garden.v1.Garden/GetTree", `/${GreenhouseService.typeName}/GetReading`]),
   );
 });

@@ -1,15 +1,11 @@
-import {
-  type CallOptions,
-  Client,
-  credentials,
-  Metadata,
-  type MetadataValue,
-  type MethodDefinition,
-  Server,
-  ServerCredentials,
-  type ServiceError,
-  type StatusObject,
-  type UntypedServiceImplementation,
+import { Client, credentials, Metadata, Server, ServerCredentials } from "@grpc/grpc-js";
+import type {
+  CallOptions,
+  MetadataValue,
+  MethodDefinition,
+  ServiceError,
+  StatusObject,
+  UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { loadGarden, startGarden } from "./garden.ts";
 
@@ -60,12 +56,10 @@ function missing(method: string): never {
   throw new TypeError(`the definition has no ${method}`);
 }
 
-/** A garden call. */
 export interface ClientCall extends RpcCall {
   readonly method: "GetTree" | "AddTrees" | "ListTrees" | "TradeTrees";
 }
 
-/** How a client makes a call. */
 export interface RpcCall {
   readonly requests?: readonly Message[];
   readonly metadata?: readonly (readonly [string, MetadataValue])[];
@@ -78,13 +72,11 @@ export interface RpcCall {
   readonly onMessage?: (message: Message) => void;
 }
 
-/** Calls the garden on a loopback server. */
 export async function callGarden(port: number, { method, ...call }: ClientCall): Promise<CallOutcome> {
   const definition: Readonly<Record<string, RpcDefinition>> = loadGarden();
   return await callRpc(port, definition[method] ?? missing(method), call);
 }
 
-/** Calls any service's RPC on a loopback server. */
 export async function callRpc(
   port: number,
   { path, requestSerialize, responseDeserialize, requestStream }: RpcDefinition,

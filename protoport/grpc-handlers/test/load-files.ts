@@ -6,7 +6,6 @@ import type { ServiceDefinition } from "@grpc/grpc-js";
 import { loadSync, type Options } from "@grpc/proto-loader";
 import { projectFolder } from "../../testing/src/process/child-program.ts";
 
-/** The text of files by their path. */
 export type Files = Readonly<Record<string, string>>;
 
 /** The files that files may import, in addition to the files of the gateway. */

@@ -18,7 +18,6 @@ interface Metadata {
   [Symbol.iterator](): Iterator<[string, (string | Uint8Array)[]]>;
 }
 
-/** The handlers' second argument. */
 export interface Context {
   readonly metadata: Metadata;
   readonly header: Metadata;
@@ -28,7 +27,6 @@ export interface Context {
   readonly sendHeader: () => void;
 }
 
-/** nice-grpc's error class. */
 export type ServerErrorClass = new (code: status, details: string) => Error;
 
 /** A handler, a call, and its outcome. */

@@ -2,20 +2,16 @@ import { once } from "node:events";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import {
-  Client,
-  credentials,
-  Metadata,
-  type MethodDefinition,
-  type sendUnaryData,
-  type ServerDuplexStream,
-  ServerInterceptingCall,
-  type ServerInterceptor,
-  type ServerReadableStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  status,
-  type UntypedServiceImplementation,
+import { Client, credentials, Metadata, ServerInterceptingCall, status } from "@grpc/grpc-js";
+import type {
+  MethodDefinition,
+  sendUnaryData,
+  ServerDuplexStream,
+  ServerInterceptor,
+  ServerReadableStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { decodeEnvelopes, encodeEnvelope, waitSomeTurns } from "../../testing/src/index.ts";

@@ -6,8 +6,6 @@ import { respondWith } from "../../testing/src/gateway/rest-server.ts";
 import type { RestTransportOptions } from "../src/index.ts";
 import { ask, asError } from "../../testing/src/gateway/ask-rest.ts";
 
-// Tests error bodies in the formats that many servers use.
-
 const readErrorBody: NonNullable<RestTransportOptions["readErrorBody"]> = (body, httpStatus) =>
   typeof body === "object" && body !== null && "fault" in body
     ? new ConnectError(`${JSON.stringify(body["fault"])} ${httpStatus}`, Code.DataLoss)

@@ -1,13 +1,5 @@
-import {
-  create,
-  createFileRegistry,
-  createRegistry,
-  type DescMessage,
-  type DescMethod,
-  type MessageInitShape,
-  setExtension,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, createRegistry, setExtension, toJson } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import {
   AnySchema,
   type FieldDescriptorProtoSchema,
@@ -52,12 +44,11 @@ function defineRpcs(
     setExtension(options, http, { $typeName: "google.api.HttpRule", selector: "", ...ruleOf(get), additionalBindings });
     return { name: `Rpc${at}`, inputType: ".odd.Thing", outputType: ".odd.Thing", options };
   });
-  const messageType = [{ name: "Thing", field }];
   const file = create(FileDescriptorProtoSchema, {
     name: "odd.proto",
     package: "odd",
     syntax: "proto3",
-    messageType,
+    messageType: [{ name: "Thing", field }],
     service: [{ name: "Odd", method }],
   });
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] }));

@@ -11,8 +11,6 @@ import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { kitchenSinkRegistry } from "../../testing/src/gateway/kitchen-sink.ts";
 import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
-// Tests the request for a message, and messages that cannot be sent.
-
 type Sink = MessageInitShape<typeof SinkSchema>;
 
 async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {

@@ -1,13 +1,7 @@
 import { create, createRegistry, type DescMethod } from "@bufbuild/protobuf";
 import { anyPack, anyUnpack, EmptySchema } from "@bufbuild/protobuf/wkt";
-import {
-  Code,
-  ConnectError,
-  createClient,
-  createContextKey,
-  createContextValues,
-  type Interceptor,
-} from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createContextKey, createContextValues } from "@connectrpc/connect";
+import type { Interceptor } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Health } from "../../gateway/src/health/index.ts";
@@ -21,8 +15,6 @@ import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
-
-// Tests how the transport converts responses, including malformed responses, to messages or errors.
 
 const registry = createRegistry(NestedSchema);
 

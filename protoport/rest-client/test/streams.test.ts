@@ -174,10 +174,9 @@ function annotatedGreenhouse(): DescService {
     ]),
     annotated,
   ];
-  const unique = [...new Map(files.map((known) => [known.name, known])).values()];
-  const service = createFileRegistry(create(FileDescriptorSetSchema, { file: unique })).getService(
-    "greenhouse.v1.GreenhouseService",
-  );
+  const service = createFileRegistry(
+    create(FileDescriptorSetSchema, { file: [...new Map(files.map((known) => [known.name, known])).values()] }),
+  ).getService("greenhouse.v1.GreenhouseService");
   if (service === undefined) throw new Error("the greenhouse is missing");
   return service;
 }

@@ -53,7 +53,6 @@ export async function watch(path: string, changes: Partial<FileToWatch> = {}): P
   return Object.assign(Object.create(opened.value), watching);
 }
 
-/** Writes a file in a folder, and returns its path. */
 export function fileOf(folder: TempFolder, text: string): string {
   writeFileSync(folder.file("file"), text);
   return folder.file("file");

@@ -3,10 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { text } from "node:stream/consumers";
 import { describe, expect, test, vi } from "vitest";
 import type { OperatorLog } from "../../src/inputs/reload-record.ts";
-import {
-  openIntrospectionVerifier,
-  type IntrospectionSource,
-} from "../../src/introspection/open-introspection-verifier.ts";
+import { openIntrospectionVerifier } from "../../src/introspection/open-introspection-verifier.ts";
+import type { IntrospectionSource } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
 import { createTempFolder, quietLog, startOnLoopback, waitLimitMs, within } from "../../../testing/src/index.ts";
 

@@ -44,8 +44,7 @@ test.each<{ name: string; path: string; response: object; want: unknown }>(
   const services = createGrpcJsServices();
   const respond = (_call: unknown, callback: (error: null, value: object) => void): void => callback(null, response);
   services.addService(Object(definition["shop.Shop"]), { get: respond, now: respond });
-  const gateway = createGateway({ routes: services.routes });
-  const { status, json } = await gateway
+  const { status, json } = await createGateway({ routes: services.routes })
     .fetch(new Request(`http://localhost${path}`))
     .then(async (each) => ({ status: each.status, json: await each.json() }));
   expect([status, json]).toEqual([200, want]);

@@ -1,15 +1,8 @@
 import { once } from "node:events";
 import { addAbortSignal, PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
-import {
-  Metadata,
-  type ServerDuplexStream,
-  ServerInterceptingCall,
-  type ServerReadableStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  status,
-} from "@grpc/grpc-js";
+import { Metadata, ServerInterceptingCall, status } from "@grpc/grpc-js";
+import type { ServerDuplexStream, ServerReadableStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { waitSomeTurns, within } from "../../../testing/src/index.ts";
 import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";

@@ -1,10 +1,5 @@
-import {
-  Code,
-  ConnectError,
-  createContextValues,
-  createHandlerContext,
-  type HandlerContext,
-} from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues, createHandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";

@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  type MeasuredGateway,
-  type MeasuredReadiness,
-  measureFiles,
-  measureGateway,
-  measureReadiness,
-} from "../../src/metrics/gateway-metrics.ts";
+import { measureFiles, measureGateway, measureReadiness } from "../../src/metrics/gateway-metrics.ts";
+import type { MeasuredGateway, MeasuredReadiness } from "../../src/metrics/gateway-metrics.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { measureProcess } from "../../src/metrics/process-metrics.ts";
 

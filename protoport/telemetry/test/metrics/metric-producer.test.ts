@@ -5,11 +5,10 @@ import { createMetricProducer } from "../../src/metrics/index.ts";
 
 test("createMetricProducer exports counters as sums with start and end times", async () => {
   const about = { name: "calls", unit: "{call}", description: "Calls", points: [{ attributes: {}, value: 1 }] };
-  const producer = createMetricProducer("greenhouse", emptyResource(), () => [
+  const { resourceMetrics } = await createMetricProducer("greenhouse", emptyResource(), () => [
     { ...about, kind: "counter" },
     { ...about, kind: "gauge" },
-  ]);
-  const { resourceMetrics } = await producer.collect();
+  ]).collect();
   const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
   expect(metrics.map(({ dataPointType }) => dataPointType)).toEqual([DataPointType.SUM, DataPointType.GAUGE]);
   const exported = metrics[0]?.dataPoints[0];

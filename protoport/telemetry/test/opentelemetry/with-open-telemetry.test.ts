@@ -1,14 +1,6 @@
 import { createServer } from "node:http";
-import {
-  context,
-  createNoopMeter,
-  type Meter,
-  metrics,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from "@opentelemetry/api";
+import { context, createNoopMeter, metrics, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import type { Meter } from "@opentelemetry/api";
 import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { type Sampler, SamplingDecision } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";

@@ -4,11 +4,8 @@ import type { Browser, Page, Request } from "playwright-core";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  GreenhouseService,
-  type Reading,
-  type WatchReadingsRequest,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Reading, WatchReadingsRequest } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";

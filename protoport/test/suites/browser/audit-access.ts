@@ -7,7 +7,6 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 /** An accessibility audit's result, which has each violation with its element, and the rules that passed. */
 export type AccessAudit = { readonly violations: readonly string[]; readonly passes: readonly string[] };
 
-/** Audits a page in its current state. */
 export async function auditAccess(page: Page): Promise<AccessAudit> {
   // Runs in an isolated world, which the page's content security policy does not affect.
   await page.evaluate(axeSource);

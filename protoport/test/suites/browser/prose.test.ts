@@ -167,8 +167,7 @@ describe.each(["", "operations/long", `schemas/${word}`])("the view %j with word
     });
     const wide = await page.evaluate(() => {
       const { clientWidth } = document.documentElement;
-      const inside = [...document.querySelectorAll("main *:not(.wide *)")];
-      return inside
+      return [...document.querySelectorAll("main *:not(.wide *)")]
         .filter((each) => each.getBoundingClientRect().right > clientWidth)
         .map(({ outerHTML }) => outerHTML.slice(0, 80));
     });

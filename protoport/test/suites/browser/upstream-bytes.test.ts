@@ -14,7 +14,6 @@ import { openBrowser } from "./open-browser.ts";
 const secret = "the token of a person";
 const steal = `document.title = "stolen: " + sessionStorage.getItem("token");`;
 
-/** An image with one pixel. */
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",

@@ -60,7 +60,6 @@ export interface Held {
 type Run = HeldRow["run"];
 type FramesOf = (streamId: number) => readonly Frame[];
 
-/** Opens connections, each of which sends something once. */
 function connections(
   open: (address: Address) => Promise<RawClient>,
   say?: (client: RawClient) => void,
@@ -69,7 +68,6 @@ function connections(
   return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
-/** How one HTTP/2 connection sends something on many streams. */
 interface StreamsOptions {
   /** Defaults to the guarded gateway. */
   readonly server?: ServerName;
@@ -95,7 +93,6 @@ function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
   };
 }
 
-/** Opens one HTTP/2 connection, which sends many frames in one write and reads nothing. */
 function frames(framesOf: (n: number) => readonly Frame[]): Run {
   return async ({ addresses }, n) => {
     const client = await openRawHttp2(addresses.guarded);
@@ -104,7 +101,6 @@ function frames(framesOf: (n: number) => readonly Frame[]): Run {
   };
 }
 
-/** Opens one HTTP/1.1 connection, which sends a request repeatedly and reads nothing. */
 function pipelined(name: ServerName, line: string): Run {
   return async ({ addresses }, n) => {
     const client = await openRaw(addresses[name]);
@@ -113,7 +109,6 @@ function pipelined(name: ServerName, line: string): Run {
   };
 }
 
-/** Waits until the flow-control windows are used up. */
 async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise<void> {
   for (let before = -1, still = 0; still < 3; before = socket.bytesWritten) {
     await server.ask("quiet");

@@ -16,7 +16,6 @@ const piece = Buffer.alloc(250_000, "x");
 const maxHeldBytes = 32 * 1024 * 1024;
 const samples = 4;
 
-/** Counts bytes, and samples the memory from time to time. */
 class Gauge {
   readonly #beforeBytes: number;
   bytes = 0;

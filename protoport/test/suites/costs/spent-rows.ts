@@ -1,14 +1,5 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { Field } from "../../../testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameType,
-  headersFrame,
-  resetFrame,
-} from "../../../testing/src/http/http2-frames.ts";
 import {
   bodyFrames,
   greenhouseCall,
@@ -23,7 +14,8 @@ import {
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { dataFrame, encodeEnvelope, frame, frameType, headersFrame, resetFrame } from "../../../testing/src/index.ts";
+import type { Field, Frame } from "../../../testing/src/index.ts";
 import { settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 

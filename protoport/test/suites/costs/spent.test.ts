@@ -37,7 +37,6 @@ async function ratiosOf(server: MeasuredServer, { run }: SpentRow, n: number, co
   return ratios;
 }
 
-/** Returns the CPU time per action in µs. */
 async function spentOn(server: MeasuredServer, run: SpentRow["run"], n: number): Promise<number> {
   const before = await server.ask("spent");
   await run(server, n);

@@ -10,17 +10,14 @@ import { expectNothingKept } from "../../../testing/src/http/leaks.ts";
 /** The connections that must not leak, and connections before them, which warm up permanent caches. */
 const connections = 4000;
 const warmUpConnections = 1000;
-
-/** Concurrent connections. */
 const concurrentConnections = 20;
 
 /** A leak per connection is at least a socket or a session, some kilobytes. 200 bytes each are heap noise. */
 const growthLimitBytes = connections * 200;
 
 function http2Call(streamId: number, procedure: string): Buffer[] {
-  const header = [...grpcHeader(procedure), ["grpc-timeout", "1H"] as const];
   return [
-    frameBytes(headersFrame(streamId, header)),
+    frameBytes(headersFrame(streamId, [...grpcHeader(procedure), ["grpc-timeout", "1H"] as const])),
     frameBytes(dataFrame(streamId, emptyMessage, frameFlag.endStream)),
   ];
 }

@@ -1,13 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  create,
-  createFileRegistry,
-  type DescMessage,
-  type DescService,
-  fromBinary,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import type { DescMessage, DescService, Message } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,13 +10,11 @@ import { createOpenApi, readComments } from "../../../gateway/src/openapi/index.
 import { isRequired } from "../../../gateway/src/openapi/field-behavior.ts";
 import {
   buildClient,
-  type Generator,
-  type GeneratorFolder,
   layOutGenerators,
   openApiGeneratorStep,
   pythonClientStep,
-  type Step,
 } from "../../support/clients/generated-client.ts";
+import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { buildLimitMs, buildStep, projectFolder } from "@protoport/testing/process";
 import { fuzz, openSchemathesis } from "../../../testing/src/process/schemathesis.ts";
 
@@ -115,8 +107,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   let calls = 0;
 
   beforeAll(async () => {
-    const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, definition));
-    const services = [...files]
+    const services = [...createFileRegistry(fromBinary(FileDescriptorSetSchema, definition))]
       .filter((type) => type.kind === "service")
       .filter((type) => type.file.proto.package === name);
     // Documented in protoport/docs/how-to/openapi.md. Many of Google's comments contain patterns for names.

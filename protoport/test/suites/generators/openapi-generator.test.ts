@@ -6,13 +6,11 @@ import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sin
 import {
   buildClient,
   expectWorkingClient,
-  type Generator,
-  type GeneratorFolder,
   layOutGenerators,
   openApiGeneratorStep,
-  type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
+import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { buildLimitMs, buildStep } from "@protoport/testing/process";
 
 const goClient = ["packageName=client", "withGoMod=false"];

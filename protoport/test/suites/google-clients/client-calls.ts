@@ -1,13 +1,12 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  type FileRegistry,
-  getOption,
-  type JsonObject,
-  type JsonValue,
+import { create, getOption } from "@bufbuild/protobuf";
+import type {
+  DescField,
+  DescMessage,
+  DescMethod,
+  DescService,
+  FileRegistry,
+  JsonObject,
+  JsonValue,
 } from "@bufbuild/protobuf";
 import { http } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";

@@ -1,11 +1,5 @@
-import {
-  type DescMethod,
-  type DescService,
-  type FileRegistry,
-  fromJson,
-  type JsonObject,
-  type Message,
-} from "@bufbuild/protobuf";
+import { fromJson } from "@bufbuild/protobuf";
+import type { DescMethod, DescService, FileRegistry, JsonObject, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type ClientCall, nextPageToken } from "./client-calls.ts";
 

@@ -1,11 +1,5 @@
-import {
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  type JsonValue,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 /** Values for scalar fields in JSON: limits, and characters that have a meaning in URLs and in JSON. */
 // oxfmt-ignore

@@ -4,13 +4,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import {
   buildClient,
   expectWorkingClient,
-  type Generator,
-  type GeneratorFolder,
   layOutGenerators,
   pythonClientStep,
-  type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
+import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { Catalog } from "../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { buildLimitMs, hasProgram } from "@protoport/testing/process";

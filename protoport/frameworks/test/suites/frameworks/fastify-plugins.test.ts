@@ -135,7 +135,6 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   });
 
   describe("with @fastify/cookie and @fastify/session", () => {
-    /** Creates an application whose hooks set cookies, with an own route beside the gateway. */
     function createWithCookies(onSend: Hook): Application {
       const app = create();
       const hookable: { addHook(name: string, hook: Hook): unknown } = Object(app);

@@ -22,7 +22,6 @@ export function pluginsOfFastify(version: string): (name: string) => unknown {
 /** Returns a folder's `require`. The types are checked in `oldest/types.ts` and in protoport/examples/frameworks. */
 export const requireFrom = (folder: string): NodeJS.Require => createRequire(join(folder, "package.json"));
 
-/** Registers a greenhouse with some of its RPCs. */
 export function greenhouse(implementation: Partial<ServiceImpl<typeof GreenhouseService>>): {
   routes(router: ConnectRouter): void;
 } {
@@ -32,5 +31,4 @@ export function greenhouse(implementation: Partial<ServiceImpl<typeof Greenhouse
 /** The key under which middleware stores what it knows about a caller. */
 export const noteKey: ContextKey<string> = createContextKey("");
 
-/** An RPC's path. */
 export const pathOf = (rpc: string): string => `/${GreenhouseService.typeName}/${rpc}`;

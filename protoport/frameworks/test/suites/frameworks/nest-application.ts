@@ -50,7 +50,6 @@ interface Testing {
   };
 }
 
-/** A major Nest version on a platform. */
 export interface NestVersion {
   readonly platform: Platform;
   readonly require: NodeJS.Require;
@@ -104,14 +103,12 @@ export class Greenhouse {
   }
 }
 
-/** The application's controller. */
 export class PageController {
   echo(body: unknown): unknown {
     return body;
   }
 }
 
-/** The module that exports the provider's dependencies. */
 export class SensorModule {
   readonly sensors = 1;
 }
@@ -126,7 +123,6 @@ export async function ask(url: string, body?: string): Promise<[number, unknown,
 /** The origin that {@link ask} sends. */
 export const origin = "https://shop.example";
 
-/** Mounts the gateway, and returns the application's URL. */
 export async function listen(app: Application): Promise<string> {
   app.get(ConnectGateway).mount(app);
   await app.listen(0, "127.0.0.1");

@@ -3,16 +3,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway } from "../../../src/nestjs.ts";
-import {
-  type Application,
-  ask,
-  Greenhouse,
-  listen,
-  nestVersions,
-  type NestVersion,
-  SensorModule,
-  Sensors,
-} from "./nest-application.ts";
+import { ask, Greenhouse, listen, nestVersions, SensorModule, Sensors } from "./nest-application.ts";
+import type { Application, NestVersion } from "./nest-application.ts";
 
 /** The class and the handler that the guards have seen. */
 const seen: string[] = [];

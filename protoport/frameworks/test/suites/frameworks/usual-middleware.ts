@@ -17,7 +17,6 @@ export interface Request extends IncomingMessage {
 type Response = { json(body: unknown): void; send(body: string): void };
 type Handler = (request: Request, response: Response, next: () => void) => void;
 
-/** An Express application. */
 export interface Application extends RequestListener {
   use(...handlers: unknown[]): void;
   get(path: string, handler: Handler): void;
@@ -44,7 +43,6 @@ export interface Surroundings {
   readonly log: PassThrough;
 }
 
-/** A middleware, and what it does. */
 export interface Middleware {
   readonly name: string;
   readonly create: (load: (name: string) => CallableFunction, surroundings: Surroundings) => unknown;
@@ -124,7 +122,6 @@ export const middlewares: readonly Middleware[] = [
     check: async (ask) => expect((await ask("/other", { method: "POST", body: "{}" }))[1]).toBe("other: /other {}") },
 ];
 
-/** Starts what the middleware needs until the test ends. */
 export async function surround(): Promise<Surroundings> {
   const files = createTempFolder();
   writeFileSync(files.file("file.txt"), "a file");

@@ -13,14 +13,12 @@ export interface Request {
   file?(): Promise<{ toBuffer(): Promise<Buffer> }>;
 }
 
-/** The response to an injected request. */
 export interface Injected {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A Fastify application. */
 export interface Application extends FastifyLike {
   readonly server: Server;
   register(plugin: unknown, options?: object): void;
@@ -33,7 +31,6 @@ export interface Application extends FastifyLike {
   swagger?(): { readonly paths: object };
 }
 
-/** A plugin, and what it does. */
 export interface Plugin {
   readonly name: string;
   readonly options?: (folder: string) => object;
@@ -45,7 +42,6 @@ export interface Plugin {
 }
 
 const origin = "https://shop.example";
-/** A browser's request for a reading. */
 export const reading: { readonly method: string; readonly url: string; readonly headers: object } = {
   method: "GET",
   url: "/sensors/palm/reading",

@@ -25,7 +25,6 @@ type Decorator = (target: object, key?: string, detail?: unknown) => void;
 type Decorate = (...parts: unknown[]) => Decorator;
 type Observable = { pipe(...operators: unknown[]): Observable };
 
-/** A major Nest version on a platform. */
 export interface NestVersion {
   /** Creates an application with the controller and its enhancers. */
   create(this: void, options?: GatewayStrategyOptions, parts?: Partial<ApplicationParts>): Promise<NestGarden>;
@@ -43,7 +42,6 @@ export interface ApplicationParts {
   readonly prepare: (app: Application) => unknown;
 }
 
-/** An application that serves the garden. */
 export interface NestGarden {
   readonly app: Application;
   readonly strategy: ReturnType<typeof createGatewayStrategy>;

@@ -1,28 +1,12 @@
 import { once } from "node:events";
-import {
-  Client,
-  type ClientDuplexStream,
-  credentials,
-  Metadata,
-  type MethodDefinition,
-  Server,
-  ServerCredentials,
-  type ServiceError,
-  status,
-  type StatusObject,
-} from "@grpc/grpc-js";
+import { Client, credentials, Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
+import type { ClientDuplexStream, MethodDefinition, ServiceError, StatusObject } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildGo } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { buildLimitMs, buildStep, createTestGateway, listenForTests } from "../../../../testing/src/index.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
-import {
-  type Response,
-  type StreamRequest,
-  testHandlers,
-  testService,
-  type UnaryRequest,
-  unimplementedService,
-} from "./test-service.ts";
+import { testHandlers, testService, unimplementedService } from "./test-service.ts";
+import type { Response, StreamRequest, UnaryRequest } from "./test-service.ts";
 
 // gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-js handlers, on grpc-js's
 // server and on a gateway. The clients use grpc-js and grpc-go. Excludes the cases about compression and credentials.

@@ -2,17 +2,8 @@ import type { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import {
-  type Callback,
-  cases,
-  type DuplexCall,
-  members,
-  type Readable,
-  say,
-  type Unary,
-  unary,
-  type Writable,
-} from "../../call-member-cases.ts";
+import { cases, members, say, unary } from "../../call-member-cases.ts";
+import type { Callback, DuplexCall, Readable, Unary, Writable } from "../../call-member-cases.ts";
 import { callGarden, servers } from "../../grpc-js-client.ts";
 
 // Each case has the same outcome with grpc-js's own server and with a gateway, except for the listed deviations.

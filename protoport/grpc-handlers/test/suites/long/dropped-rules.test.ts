@@ -248,7 +248,6 @@ function textOf(options: string, scope: string): string {
     message Item { string name = 1; } service Shop { rpc Get(Item) returns (Item) { ${options} } }`;
 }
 
-/** Returns the options of each service's RPC as unknown fields, and its scopes. */
 function readOptions(services: readonly DescService[], typeName: string): unknown {
   const method = services.find((service) => service.typeName === typeName)?.methods[0];
   const unknown = method?.proto.options?.$unknown ?? [];

@@ -1,12 +1,7 @@
 import { once } from "node:events";
 import type { Interceptor } from "@connectrpc/connect";
-import {
-  Metadata,
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  status,
-} from "@grpc/grpc-js";
+import { Metadata, status } from "@grpc/grpc-js";
+import type { ServerDuplexStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { allHandlers, type Callback, callWithDeadline, failing, messageOf, methods } from "../../faulty-calls.ts";
 import { loadGarden, startGarden } from "../../garden.ts";

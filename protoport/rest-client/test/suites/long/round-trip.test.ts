@@ -1,12 +1,5 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  equals,
-  isMessage,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { create, equals, isMessage, toBinary } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
@@ -56,7 +49,6 @@ function withoutLosses<Value>(value: Value): Value {
   return value;
 }
 
-/** Generates a message with a few fields, most of which can be in a URL. */
 function rollSink(dice: Dice): Message {
   const rolled = withoutLosses(rollMessage(dice, SinkSchema, 2));
   const kept = Array.from({ length: dice.roll(4) }, () => dice.oneOf(SinkSchema.fields).localName);
@@ -85,7 +77,6 @@ function tame(value: object): void {
   if ("$typeName" in value && value.$typeName === "google.protobuf.Any") Object.assign(value, create(AnySchema));
 }
 
-/** Generates any message. Its name usually matches the path. */
 function rollAny(dice: Dice, desc: DescMessage): Message {
   const message = withoutLosses(rollMessage(dice, desc, 2));
   if (dice.roll(4) > 0) tame(message);

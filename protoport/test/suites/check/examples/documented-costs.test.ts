@@ -17,7 +17,6 @@ function tableBelow(head: string): readonly Cost[] {
 
 const sizes: Readonly<Record<string, number>> = { KiB: 1024, MiB: 1024 * 1024 };
 
-/** Returns a bound's number and its unit, such as "a connection". */
 function boundOf({ atMost }: Cost): { readonly value: number; readonly per: string } {
   const [, number, size = "", per = ""] = /^([\d.]+)(?: (\w+) (.+))?$/.exec(atMost) ?? [];
   return { value: Number(number) * (sizes[size] ?? 1), per };

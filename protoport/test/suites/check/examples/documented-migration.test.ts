@@ -100,7 +100,7 @@ test("with fullyDecodeReservedExpansion, %2F in {name=**} is a slash as in grpc-
 
 test("a handler reads the header field cookie, not grpcgateway-cookie", async () => {
   expect(sectionOf("From grpc-gateway")).toContain("\n| cookies are the metadata `grpcgateway-cookie` | `cookie`, for");
-  const gateway = createGateway({
+  const response = await createGateway({
     rest: { profile: "grpc-gateway" },
     routes: (router) =>
       router.service(GreenhouseService, {
@@ -108,8 +108,7 @@ test("a handler reads the header field cookie, not grpcgateway-cookie", async ()
           sensor: `${requestHeader.get("cookie")}, ${requestHeader.get("grpcgateway-cookie")}`,
         }),
       }),
-  });
-  const response = await gateway.fetch(new Request("http://a/sensors/s/reading", { headers: { cookie: "a=b" } }));
+  }).fetch(new Request("http://a/sensors/s/reading", { headers: { cookie: "a=b" } }));
   expect(await response.json()).toMatchObject({ sensor: "a=b, null" });
 });
 

@@ -14,8 +14,6 @@ import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts
 const root = join(import.meta.dirname, "../../../../..");
 const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf8");
 const [, section = ""] = page.split("\n## Compared with other gateways\n");
-
-/** A row: its subject, and the gateway's cell. */
 type TableRow = { readonly about: string; readonly own: string };
 
 const tables = section

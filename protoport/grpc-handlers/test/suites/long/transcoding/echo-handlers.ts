@@ -1,13 +1,6 @@
 import { type DescMethod, type DescService, fromBinary, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
-import {
-  type handleUnaryCall,
-  type MethodDefinition,
-  type sendUnaryData,
-  type ServerDuplexStream,
-  status,
-  type UntypedServiceImplementation,
-} from "@grpc/grpc-js";
+import * as grpc from "@grpc/grpc-js";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 import { kitchenSinkOptions } from "../../../../../testing/src/gateway/kitchen-sink.ts";
 import * as echoServices from "../../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
@@ -20,19 +13,18 @@ import type { Library } from "./libraries.ts";
 
 // The backends for the transcoding suite and the corpus, as grpc-js handlers.
 
-type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
-type Handler = (call: Call, callback: sendUnaryData<Message>) => void;
+type Call = grpc.ServerDuplexStream<Message, Message> & { readonly request: Message };
+type Handler = (call: Call, callback: grpc.sendUnaryData<Message>) => void;
 const returnRequest: Handler = ({ request }, callback) => callback(null, request);
-const fail = (code: unknown): { readonly code: status; readonly details: string } => {
+const fail = (code: unknown): { readonly code: grpc.status; readonly details: string } => {
   const number = Number(code ?? 0);
-  return { code: number > 0 && number in status ? number : status.UNKNOWN, details: "as asked" };
+  return { code: number > 0 && number in grpc.status ? number : grpc.status.UNKNOWN, details: "as asked" };
 };
 const sendBack: Handler = (call) => {
   call.on("data", (message: Message) => call.write(message));
   call.on("end", () => call.end());
 };
 
-/** The RPCs that do not respond with an Echo. */
 const handlers: Readonly<Record<string, Handler>> = {
   Return: returnRequest,
   GetField: returnRequest,
@@ -69,9 +61,8 @@ function httpBody(contentType: unknown, data: unknown): Message {
   return { contentType: contentType ?? "", data: data ?? Buffer.of(), extensions: [] };
 }
 
-type Echo = (desc: DescMethod, definition: MethodDefinition<Message, Message>) => Handler;
+type Echo = (desc: DescMethod, definition: grpc.MethodDefinition<Message, Message>) => Handler;
 
-/** Responds with the request as ProtoJSON, for the transcoding suite. */
 const echoJson: Echo =
   ({ name: rpc, input }, { requestSerialize }) =>
   ({ request }, callback) => {
@@ -79,7 +70,6 @@ const echoJson: Echo =
     callback(null, { rpc, message: toJsonString(input, message, echoOptions.jsonOptions) });
   };
 
-/** Responds with the request, for the corpus. */
 const echoSink: Echo =
   ({ name: rpc }) =>
   ({ request }, callback) =>
@@ -98,12 +88,12 @@ async function optionsOf(
     jsonOptions,
     routes: (router) => {
       for (const { service, definition, options } of described) {
-        const implementation: UntypedServiceImplementation = {};
+        const implementation: grpc.UntypedServiceImplementation = {};
         for (const [key, method] of Object.entries(definition)) {
           const desc = service.methods.find(({ name }) => method.path.endsWith(`/${name}`));
           if (desc === undefined) throw new TypeError(`unknown method ${method.path}`);
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of grpc-js have no handler of any kind.
-          implementation[key] = (handlers[desc.name] ?? echo(desc, method)) as handleUnaryCall<Message, Message>;
+          implementation[key] = (handlers[desc.name] ?? echo(desc, method)) as grpc.handleUnaryCall<Message, Message>;
         }
         addGrpcJsService(router, definition, implementation, options);
       }

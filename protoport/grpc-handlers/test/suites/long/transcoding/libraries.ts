@@ -17,7 +17,6 @@ const includeDirs = ["protoport/testing/proto", "protoport/conformance/proto", "
   (folder) => join(projectFolder, folder),
 );
 
-/** The libraries by name. */
 export const libraries: Readonly<Record<"ts-proto" | "ts-proto with messages" | "proto-loader", () => Library>> = {
   "ts-proto": () => tsProto(false),
   "ts-proto with messages": () => tsProto(true),
