@@ -1,9 +1,5 @@
-import {
-  configureGlobal,
-  defaultReportMessage,
-  installGlobalPlugin,
-  type Plugin,
-  PreconditionFailure,
+// oxfmt-ignore
+import { configureGlobal, defaultReportMessage, installGlobalPlugin, type Plugin, PreconditionFailure
 } from "fast-check";
 import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";

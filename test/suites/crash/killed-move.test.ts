@@ -3,14 +3,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { PlantLocation } from "../../../src/stores/index.ts";
 import { compileCache, createTempFolder } from "@protoport/testing/process";
-import {
-  createUsedStore,
-  isUsable,
-  kindsOf,
-  move,
-  plantsOf,
-  recordsOf,
-  reopen,
+// oxfmt-ignore
+import { createUsedStore, isUsable, kindsOf, move, plantsOf, recordsOf, reopen
 } from "../../support/plants/moved-stores.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 

@@ -1,17 +1,10 @@
 import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  createPlantClient,
-  type DeleteOutcome,
-  type PlantClient,
-  PlantClientError,
+// oxfmt-ignore
+import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientError
 } from "../../../src/client/index.ts";
-import {
-  migratePlants,
-  openPlantDatabase,
-  openPlantStore,
-  openSqliteStore,
-  type PlantLocation,
+// oxfmt-ignore
+import { migratePlants, openPlantDatabase, openPlantStore, openSqliteStore, type PlantLocation
 } from "../../../src/stores/index.ts";
 import { startLossyProxy } from "../../../protoport/testing/src/http/lossy-proxy.ts";
 import { collect, createTempFolder, testSeed } from "@protoport/testing/process";

@@ -5,14 +5,8 @@ import { type CommandLine, createTempFolder } from "@protoport/testing/process";
 // oxfmt-ignore
 import { DeleteTally, runSql, startDeleteLoad, startPgbouncer, startPostgresOfFile
 } from "../../support/plants/index.ts";
-import {
-  importInto,
-  interruptMove,
-  isUsable,
-  kindsOf,
-  move,
-  plantsOf,
-  reopen,
+// oxfmt-ignore
+import { importInto, interruptMove, isUsable, kindsOf, move, plantsOf, reopen
 } from "../../support/plants/moved-stores.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { tokens } from "../../support/server/plant-server.ts";

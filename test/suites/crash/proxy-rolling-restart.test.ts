@@ -9,13 +9,8 @@ import { createReflectionService, ServerReflection } from "@protoport/gateway/re
 import { startBalancerProcess } from "../../../protoport/testing/src/process/balancer-process.ts";
 import { type Address, createTestGateway, freePort, getReadingProcedure, waitLimitMs } from "@protoport/testing";
 import { type ProxyProcess, startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import {
-  type Caller,
-  callOverGrpc,
-  callOverRest,
-  type GrpcCalls,
-  type RestCalls,
-  startLoad,
+// oxfmt-ignore
+import { type Caller, callOverGrpc, callOverRest, type GrpcCalls, type RestCalls, startLoad
 } from "../../support/restart/load.ts";
 
 // Restarts the command `proxy` with SIGTERM, and starts the next one on the same ports, with the default waits.

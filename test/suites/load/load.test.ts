@@ -9,11 +9,8 @@ import { openMemoryStore } from "../../../src/stores/index.ts";
 import { StreamService } from "../../../protoport/testing/src/gen/streams/v1/stream_service_pb.ts";
 import { responseLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
 import { recipeFolder } from "../../support/clients/client-recipe.ts";
-import {
-  buildGoClient,
-  buildJavaClient,
-  buildPythonClient,
-  buildRustClient,
+// oxfmt-ignore
+import { buildGoClient, buildJavaClient, buildPythonClient, buildRustClient
 } from "../../support/clients/built-clients.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
 

@@ -3,11 +3,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspect } from "../../../protoport/gateway/test/suites/mcp/inspector.ts";
-import {
-  type Connected,
-  connect1,
-  connect2,
-  connectWithoutToken,
+// oxfmt-ignore
+import { type Connected, connect1, connect2, connectWithoutToken
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
 import { closing, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";

@@ -8,11 +8,8 @@ import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { type CommandLine, compileCache, createTempFolder, projectFolder, startProgram, type TempFolder
 } from "@protoport/testing/process";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import {
-  type Prometheus,
-  type QueryResponse,
-  startPrometheus,
-  withShortTimes,
+// oxfmt-ignore
+import { type Prometheus, type QueryResponse, startPrometheus, withShortTimes
 } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 
 // A real Prometheus with the files in deploy/prometheus, which scrapes a server under load.

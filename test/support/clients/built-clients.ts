@@ -5,14 +5,8 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 import type { ClientProgram } from "./client-program.ts";
-import {
-  buf,
-  definitions,
-  googleProtoFolder,
-  layOutRecipe,
-  protoFolder,
-  recipeFolder,
-  testProtoFolder,
+// oxfmt-ignore
+import { buf, definitions, googleProtoFolder, layOutRecipe, protoFolder, recipeFolder, testProtoFolder
 } from "./client-recipe.ts";
 
 /** Returns a function that builds only on its first call. */

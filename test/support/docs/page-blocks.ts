@@ -1,9 +1,5 @@
-import {
-  type BlockRule,
-  blocksOf,
-  blocksRunBy as blocksOfTest,
-  type PageBlock,
-  pagesIn,
+// oxfmt-ignore
+import { type BlockRule, blocksOf, blocksRunBy as blocksOfTest, type PageBlock, pagesIn
 } from "../../../protoport/test/support/docs/page-blocks.ts";
 
 /** How the blocks on the plant store's pages are tested. The first row that matches a block applies. */

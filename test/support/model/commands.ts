@@ -1,16 +1,6 @@
-import {
-  array,
-  type Arbitrary,
-  type AsyncCommand,
-  boolean,
-  commands,
-  constant,
-  constantFrom,
-  nat,
-  oneof,
-  option,
-  record,
-} from "fast-check";
+// oxfmt-ignore
+import { array, type Arbitrary, type AsyncCommand, boolean, commands, constant, constantFrom, nat, oneof, option,
+  record } from "fast-check";
 import { expect } from "vitest";
 import type { PlantModel } from "./plant-model.ts";
 import type { Call, StoreHost } from "./store-host.ts";

@@ -4,19 +4,9 @@ import { createTempFolder, type TempFolder } from "../../../protoport/testing/sr
 import { checkPlantStore, migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
 import type { PlantImport } from "../../../src/stores/contract/plant-database.ts";
 import { deleteCall } from "./delete-call.ts";
-import {
-  deleteEach,
-  deleteTogether,
-  deletionsKeptMs,
-  type Interleaving,
-  moreThanOneChunk,
-  type Opened,
-  type Pauses,
-  upTo,
-  withDatabase,
-  withImport,
-  withRetention,
-} from "./job-steps.ts";
+// oxfmt-ignore
+import { deleteEach, deleteTogether, deletionsKeptMs, type Interleaving, moreThanOneChunk, type Opened, type Pauses,
+  upTo, withDatabase, withImport, withRetention } from "./job-steps.ts";
 import { importInto, move, plantsOf } from "./moved-stores.ts";
 import type { OpenWithDatabase } from "./opened-store.ts";
 import { createMissingStore } from "./sqlite-file.ts";

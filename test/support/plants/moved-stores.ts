@@ -1,14 +1,7 @@
 import { expect } from "vitest";
-import {
-  type MovableStore,
-  movePlants,
-  openMovableStore,
-  openPlantDatabase,
-  openPlantStore,
-  type PlantLocation,
-  reopenPlants,
-  type StoreCounts,
-} from "../../../src/stores/index.ts";
+// oxfmt-ignore
+import { type MovableStore, movePlants, openMovableStore, openPlantDatabase, openPlantStore, type PlantLocation,
+  reopenPlants, type StoreCounts } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "./delete-call.ts";

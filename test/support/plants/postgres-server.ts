@@ -1,13 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
+// oxfmt-ignore
+import { appendFileSync, cpSync, existsSync, mkdtempSync, renameSync, rmSync, statfsSync, writeFileSync
 } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";

@@ -1,10 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
-import {
-  type DeleteCall,
-  idempotencyKeyReused,
-  outcomeUnknown,
-  plantProtected,
-  storeUnavailable,
+// oxfmt-ignore
+import { type DeleteCall, idempotencyKeyReused, outcomeUnknown, plantProtected, storeUnavailable
 } from "../../../src/service/index.ts";
 import type { Outcome, Requested } from "../../../src/stores/contract/backend.ts";
 import { BatchRun } from "../../../src/stores/postgres/delete/batch-run.ts";

@@ -4,15 +4,8 @@ import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
+// oxfmt-ignore
+import { dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
 } from "../../../testing/src/http/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import type { MeasuredServer } from "./measured-server.ts";

@@ -3,13 +3,8 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { within } from "../../../testing/src/deadline.ts";
 import type { Address } from "../../../testing/src/http/exchange.ts";
-import {
-  clientPreface,
-  type Frame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
+// oxfmt-ignore
+import { clientPreface, type Frame, frame, frameBytes, frameFlag, frameType
 } from "../../../testing/src/http/http2-frames.ts";
 
 export async function openRaw(address: Address): Promise<RawClient> {

@@ -1,17 +1,8 @@
-import {
-  create,
-  createFileRegistry,
-  type DescFile,
-  type DescMessage,
-  type DescService,
-  type FileRegistry,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
+// oxfmt-ignore
+import { create, createFileRegistry, type DescFile, type DescMessage, type DescService, type FileRegistry,
+  type MessageInitShape } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, type FileDescriptorProto, FileDescriptorProtoSchema
 } from "@bufbuild/protobuf/wkt";
 
 /** A definition that a test writes as a descriptor. */

@@ -1,11 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  createGrpcTransport,
-  createUpstream,
-  type Upstream,
-  type UpstreamOptions,
+// oxfmt-ignore
+import { createGrpcTransport, createUpstream, type Upstream, type UpstreamOptions
 } from "../../../proxy/src/client/index.ts";
 import { within } from "../deadline.ts";
 import { envelope, grpcResponse, type Script } from "./scripted-http2-server.ts";

@@ -1,11 +1,6 @@
 import { createRegistry, isMessage } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  type HandlerContext,
-  type Interceptor,
-  type ServiceImpl,
+// oxfmt-ignore
+import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor, type ServiceImpl
 } from "@connectrpc/connect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { FetchGateway, GatewayOptions } from "../../../gateway/src/index.ts";

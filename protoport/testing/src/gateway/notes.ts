@@ -1,16 +1,9 @@
 import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  type FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
-import {
-  field,
-  FieldRulesSchema,
-  predefined,
-  PredefinedRulesSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FieldDescriptorProtoSchema, FieldOptionsSchema,
+  type FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { field, FieldRulesSchema, predefined, PredefinedRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;

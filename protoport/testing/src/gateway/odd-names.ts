@@ -1,11 +1,7 @@
 import { create, type DescMethod, type DescService, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  type FieldDescriptorProtoSchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, type FieldDescriptorProtoSchema,
+  FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readDescriptorSet } from "../../../gateway/src/protobuf/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
 

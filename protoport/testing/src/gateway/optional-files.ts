@@ -1,11 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import {
-  Edition,
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { Edition, FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema,
+  FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type FileInit, stringField } from "./file-init.ts";
 
 /** An imported file `options.proto` that is invalid or missing. */

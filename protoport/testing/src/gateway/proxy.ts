@@ -1,10 +1,7 @@
 import type { DescFile } from "@bufbuild/protobuf";
 import type { AdmitRequest } from "../../../gateway/src/index.ts";
-import {
-  createProxy,
-  type ProxiedUpstreamOptions,
-  type ProxyGateway,
-  type ProxyOptions,
+// oxfmt-ignore
+import { createProxy, type ProxiedUpstreamOptions, type ProxyGateway, type ProxyOptions
 } from "../../../proxy/src/create-proxy.ts";
 import type { Address } from "../http/exchange.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";

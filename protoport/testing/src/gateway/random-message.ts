@@ -1,27 +1,10 @@
-import {
-  create,
-  createRegistry,
-  type DescExtension,
-  type DescField,
-  type DescMessage,
-  type Message,
-  type Registry,
-  ScalarType,
-  setExtension,
-  toBinary,
-} from "@bufbuild/protobuf";
-import {
-  AnySchema,
-  FieldMaskSchema,
-  file_google_protobuf_any,
-  file_google_protobuf_descriptor,
-  file_google_protobuf_duration,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-  isWrapperDesc,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { create, createRegistry, type DescExtension, type DescField, type DescMessage, type Message, type Registry,
+  ScalarType, setExtension, toBinary } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { AnySchema, FieldMaskSchema, file_google_protobuf_any, file_google_protobuf_descriptor,
+  file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct,
+  file_google_protobuf_timestamp, file_google_protobuf_wrappers, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { isRequiredField } from "../../../gateway/src/protobuf/messages/json/index.ts";
 import { file_google_api_annotations } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { file_google_api_http } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";

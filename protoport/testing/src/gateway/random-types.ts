@@ -1,23 +1,10 @@
 import { create, createFileRegistry, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  Edition,
-  FeatureSet_EnumType,
-  FeatureSet_FieldPresence,
-  FeatureSet_MessageEncoding,
-  FeatureSet_RepeatedFieldEncoding,
-  FeatureSet_Utf8Validation,
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  type FieldDescriptorProtoSchema,
-  FieldOptions_JSType,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  file_google_protobuf_descriptor,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-  type DescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { Edition, FeatureSet_EnumType, FeatureSet_FieldPresence, FeatureSet_MessageEncoding,
+  FeatureSet_RepeatedFieldEncoding, FeatureSet_Utf8Validation, FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type, type FieldDescriptorProtoSchema, FieldOptions_JSType, FileDescriptorProtoSchema,
+  FileDescriptorSetSchema, file_google_protobuf_descriptor, file_google_protobuf_struct, file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers, type DescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { Dice } from "../dice.ts";
 
 type Field = Exclude<MessageInitShape<typeof FieldDescriptorProtoSchema>, { $typeName: string }>;

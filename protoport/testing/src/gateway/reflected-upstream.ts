@@ -1,11 +1,7 @@
 import { create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
-import {
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  MethodOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema, FieldDescriptorProto_Label, FieldDescriptorProto_Type,
+  MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import { http } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";

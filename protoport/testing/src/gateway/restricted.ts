@@ -1,22 +1,9 @@
-import {
-  create,
-  createFileRegistry,
-  type DescFile,
-  type DescMessage,
-  type DescService,
-  fromBinary,
-  type MessageShape,
-  type UnknownField,
-} from "@bufbuild/protobuf";
-import {
-  EnumDescriptorProtoSchema,
-  EnumValueOptionsSchema,
-  FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  FileDescriptorSetSchema,
-  MethodOptionsSchema,
-  ServiceDescriptorProtoSchema,
-  ServiceOptionsSchema,
+// oxfmt-ignore
+import { create, createFileRegistry, type DescFile, type DescMessage, type DescService, fromBinary, type MessageShape,
+  type UnknownField } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { EnumDescriptorProtoSchema, EnumValueOptionsSchema, FieldDescriptorProtoSchema, FieldOptionsSchema,
+  FileDescriptorSetSchema, MethodOptionsSchema, ServiceDescriptorProtoSchema, ServiceOptionsSchema
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";

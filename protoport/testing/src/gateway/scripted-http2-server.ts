@@ -2,16 +2,8 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { startOnLoopback } from "../http/listen-on-loopback.ts";
 import type { Field } from "../http/exchange.ts";
-import {
-  clientPreface,
-  dataFrame,
-  type Frame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-  readFrames,
+// oxfmt-ignore
+import { clientPreface, dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, readFrames
 } from "../http/http2-frames.ts";
 import { encodeEnvelope } from "./envelope.ts";
 

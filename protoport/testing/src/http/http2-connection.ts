@@ -1,21 +1,10 @@
 import { once } from "node:events";
-import {
-  connect,
-  constants,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type IncomingHttpHeaders,
-  type SecureClientSessionOptions,
-} from "node:http2";
+// oxfmt-ignore
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders,
+  type SecureClientSessionOptions } from "node:http2";
 import { within } from "../deadline.ts";
-import {
-  authorityOf,
-  openSocket,
-  fieldsOf,
-  type Address,
-  type Field,
-  type HttpResponse,
-  type HttpRequest,
+// oxfmt-ignore
+import { authorityOf, openSocket, fieldsOf, type Address, type Field, type HttpResponse, type HttpRequest
 } from "./exchange.ts";
 
 /** A response on an HTTP/2 stream, with its error code. */

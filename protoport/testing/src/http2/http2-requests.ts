@@ -3,14 +3,8 @@ import type { Http2RequestHead } from "../../../gateway/src/engine/http2/request
 import type { Http2Stream } from "../../../gateway/src/engine/http2/http2-stream.ts";
 import type { Field } from "../http/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
-import {
-  frame,
-  type Frame,
-  frameFlag,
-  frameType,
-  headerBlock,
-  headersFrame,
-  type StreamEnd,
+// oxfmt-ignore
+import { frame, type Frame, frameFlag, frameType, headerBlock, headersFrame, type StreamEnd
 } from "../http/http2-frames.ts";
 
 export const getHeader: readonly Field[] = [

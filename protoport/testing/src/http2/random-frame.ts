@@ -1,14 +1,7 @@
 import type { Dice } from "../dice.ts";
 import type { Field } from "../http/exchange.ts";
-import {
-  dataFrame,
-  frame,
-  type Frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
+// oxfmt-ignore
+import { dataFrame, frame, type Frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
 } from "../http/http2-frames.ts";
 import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from "./http2-requests.ts";
 

@@ -4,13 +4,8 @@ export * from "../gateway/call-end.ts";
 export * from "../gateway/descriptor-set.ts";
 export * from "../gateway/envelope.ts";
 export * from "../gateway/file-init.ts";
-export {
-  type Calling,
-  callings,
-  getReadingProcedure,
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
+// oxfmt-ignore
+export { type Calling, callings, getReadingProcedure, startGreenhouse, type TestGreenhouse, waterBedProcedure
 } from "../gateway/greenhouse.ts";
 export * from "../gateway/greenhouse-client.ts";
 export * from "../gateway/mcp.ts";

@@ -1,11 +1,7 @@
 import { context, logs, metrics, propagation, trace } from "@opentelemetry/api";
 import { NodeSDK, type NodeSDKConfiguration } from "@opentelemetry/sdk-node";
-import {
-  AlwaysOnSampler,
-  InMemorySpanExporter,
-  ParentBasedSampler,
-  type ReadableSpan,
-  SimpleSpanProcessor,
+// oxfmt-ignore
+import { AlwaysOnSampler, InMemorySpanExporter, ParentBasedSampler, type ReadableSpan, SimpleSpanProcessor
 } from "@opentelemetry/sdk-trace";
 
 /** A registered OpenTelemetry SDK. */

@@ -2,16 +2,9 @@ import { createRegistry, toJsonString, type DescMessage, type Message } from "@b
 import { DurationSchema, Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
-import {
-  BodyFieldService,
-  CustomKindService,
-  EchoService,
-  file_transcoding_v1_echo,
-  FileService,
-  type Item,
-  ResponseBodyService,
-  StreamService,
-} from "../gen/transcoding/v1/echo_pb.ts";
+// oxfmt-ignore
+import { BodyFieldService, CustomKindService, EchoService, file_transcoding_v1_echo, FileService, type Item,
+  ResponseBodyService, StreamService } from "../gen/transcoding/v1/echo_pb.ts";
 
 // The types that a google.protobuf.Any may hold.
 const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(

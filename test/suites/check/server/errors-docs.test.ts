@@ -1,10 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  checkErrors,
-  documentedIn,
-  matches,
-  testsIn,
-  unionIn,
+// oxfmt-ignore
+import { checkErrors, documentedIn, matches, testsIn, unionIn
 } from "../../../../protoport/test/support/docs/check-errors.ts";
 import { situations } from "../../../contract/situations.ts";
 import { plantStoreTree } from "../../../support/source-files.ts";

@@ -5,12 +5,8 @@ import manifest from "../../../../protoport/gateway/package.json" with { type: "
 import { publishedAddresses } from "../../../../protoport/tools/build/manifest.ts";
 import { publicationsOf } from "../../../../protoport/tools/build/publications.ts";
 import { withoutFiles } from "../../../../tools/release/artifacts.ts";
-import {
-  filesWithNames,
-  isVersion,
-  packageNames,
-  releaseChangelog,
-  releaseNames,
+// oxfmt-ignore
+import { filesWithNames, isVersion, packageNames, releaseChangelog, releaseNames
 } from "../../../../tools/release/texts.ts";
 import { projectFolder } from "@protoport/testing/process";
 

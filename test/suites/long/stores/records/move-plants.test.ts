@@ -4,21 +4,9 @@ import type { MovableStore } from "../../../../../src/stores/contract/movable-st
 import { movePlants } from "../../../../../src/stores/records/move-plants.ts";
 import { createTempFolder } from "@protoport/testing/process";
 import { deleteCall, startPostgresOfFile } from "../../../../support/plants/index.ts";
-import {
-  batchSizesOf,
-  createUsedStore,
-  deleteFrom,
-  importInto,
-  interruptMove,
-  isUsable,
-  key,
-  kindsOf,
-  move,
-  plantsOf,
-  recordsOf,
-  reopen,
-  withMovable,
-} from "../../../../support/plants/moved-stores.ts";
+// oxfmt-ignore
+import { batchSizesOf, createUsedStore, deleteFrom, importInto, interruptMove, isUsable, key, kindsOf, move, plantsOf,
+  recordsOf, reopen, withMovable } from "../../../../support/plants/moved-stores.ts";
 
 const server = await startPostgresOfFile();
 const folder = createTempFolder();

@@ -1,13 +1,6 @@
 import { execFileSync } from "node:child_process";
-import {
-  copyFileSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
+// oxfmt-ignore
+import { copyFileSync, linkSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";

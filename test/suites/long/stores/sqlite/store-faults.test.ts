@@ -1,15 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  copyFileSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
+// oxfmt-ignore
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -3,16 +3,8 @@ import { afterAll, expect, test } from "vitest";
 import type { MovableStore } from "../../../../../../src/stores/contract/movable-store.ts";
 import { movePlants, type PlantLocation } from "../../../../../../src/stores/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
-import {
-  batchSizesOf,
-  createUsedStore,
-  deleteFrom,
-  kindsOf,
-  move,
-  plantsOf,
-  recordsOf,
-  urlOf,
-  withMovable,
+// oxfmt-ignore
+import { batchSizesOf, createUsedStore, deleteFrom, kindsOf, move, plantsOf, recordsOf, urlOf, withMovable
 } from "../../../../../support/plants/moved-stores.ts";
 import { runSql, startPostgresOfFile } from "../../../../../support/plants/index.ts";
 
