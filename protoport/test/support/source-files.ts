@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 import { SourceTree } from "../../testing/src/source-tree.ts";
 
 export const protoportFolder: string = resolve(import.meta.dirname, "../..");
-
 /** The packages whose sources have no modules: one imports no other package, the other is for tests. */
 const withoutModules = new Set(["conformance", "testing"]);
 

@@ -9,7 +9,6 @@ import { isNightly, testSeed } from "./test-seed.ts";
 
 // Timeout for one input, in ms. Shorter than any wait for the input, so that the input is reported and shrunk.
 const inputLimitMs = waitLimitMs / 2;
-
 // Minimum share of inputs that a property must run. At night, a property has twenty times as many inputs.
 const minShare = isNightly ? 1 / 200 : 1 / 10;
 

@@ -10,7 +10,6 @@ export const waysFor = <Way>(ways: readonly Way[]): readonly Way[] => (areAllTes
 /**
  * Returns the rows of a table that are tested in one of several ways, such as over one of several protocols. In `npm
  * test`, each row is tested in a single way. The suite `long` tests each row in every way.
- *
  * @throws Error if `way` is not one of the ways, for which no row would be tested
  */
 export function rowsFor<Row, Way>(way: Way, ways: readonly Way[], rows: readonly Row[]): readonly Row[] {

@@ -1,6 +1,5 @@
 /** Timeout for a single wait in a test, in ms: half of vitest's own, and about thirty times the longest wait. */
 export const waitLimitMs = 30_000;
-
 // The real timer functions, because a test's fake timers must not expire the test's own waits.
 const { setTimeout, clearTimeout } = globalThis;
 

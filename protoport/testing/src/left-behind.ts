@@ -42,16 +42,12 @@ declare global {
 
 // Minimum number of entries before closed resources are removed. Low, because some tests measure memory.
 const minSweep = 64;
-
 /** Matches source files in the packages, and in the application's folder. */
 const sourceFile = /^(?:protoport\/(?!testing\/)[^/]+\/)?src\//;
-
 /** Number of stack frames for each resource in the failure message. Half the default number takes half the time. */
 const maxFrames = 5;
-
 /** Number of stack frames for a connection, whose first frames are node's. */
 const maxConnectionFrames = 10;
-
 /** Maximum number of resources in the failure message. */
 const maxShown = 5;
 

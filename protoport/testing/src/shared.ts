@@ -6,9 +6,7 @@ import { afterAll, beforeAll } from "vitest";
  */
 export function shared<Value extends AsyncDisposable | Disposable>(open: () => Value | Promise<Value>): Value {
   let value: Value | undefined;
-  beforeAll(async () => {
-    value = await open();
-  });
+  beforeAll(async () => void (value = await open()));
   afterAll(async () => {
     if (value !== undefined && Symbol.asyncDispose in value) await value[Symbol.asyncDispose]();
     else value?.[Symbol.dispose]();

@@ -142,7 +142,6 @@ export class SourceTree {
 
   /**
    * Returns the cycles of imports, including imports of types.
-   *
    * @param partOf - returns the part of a file. Files of one part may import each other. By default, each file is a part
    */
   cycles(partOf: (file: string) => string = (file) => file): string[] {

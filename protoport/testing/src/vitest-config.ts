@@ -7,7 +7,6 @@ import { filePatternsOf, type FileSuite, isFileSuite, type Suite } from "./suite
 
 // Tests that block their process would be ended by these.
 const setupFiles = ["protoport/testing/src/end-blocked-tests.ts", "protoport/testing/src/left-behind.ts"];
-
 // Each test of such a suite waits for npm, which waits for a registry.
 const buildLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
 

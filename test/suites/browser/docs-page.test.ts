@@ -11,7 +11,6 @@ import { openBrowser } from "../../../protoport/test/suites/browser/open-browser
 
 /** Larger than any integer that a double represents exactly, so that a conversion to double is detected. */
 const longId = 2n ** 53n + 1n;
-
 /** The folder for screenshots. If the folder is not set, the tests take no screenshots. */
 const screenshots = process.env["SCREENSHOT_FOLDER"];
 
@@ -20,9 +19,7 @@ let plants: Set<bigint>;
 let server: TestPlantServer;
 let baseUrl: string;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-});
+beforeAll(async () => void (browser = await openBrowser()));
 
 afterAll(() => browser.close());
 

@@ -12,7 +12,6 @@ const filesIn = (deploy: string): string[] =>
 const folders = ["deploy", "protoport/deploy"];
 const files = folders.flatMap((deploy) => filesIn(deploy).map((name) => `${deploy}/${name}`));
 const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variable }) => variable));
-
 /** Labels that Prometheus, histograms and workers add. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 

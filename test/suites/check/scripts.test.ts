@@ -8,7 +8,6 @@ import { suites } from "../suites.ts";
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
-
 // Without pages about a user's project, which has other scripts.
 const pages = projectFiles().filter((file) => !/package-lock\.json$|^test\/package\/|^docs\/tutorial\.md$/.test(file));
 

@@ -21,7 +21,6 @@ export interface CitusCluster extends AsyncDisposable {
 
 /**
  * Starts a cluster.
- *
  * @throws Error when Citus was not built
  */
 export async function startCitus(): Promise<CitusCluster> {

@@ -66,9 +66,7 @@ describe("a worker without its synchronous standby", () => {
   beforeEach(async () => {
     await cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'");
   });
-  afterEach(async () => {
-    await cluster.workers[1]?.configure("RESET synchronous_standby_names");
-  });
+  afterEach(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
 
   test.each([
     { answer: "deleted", among: ids, isThere: true },

@@ -11,18 +11,14 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 /** Number of plants, more than the callers can delete during the test. */
 const plants = 40_000;
-
 /** Outages in ms: one shorter and one longer than the ten seconds after which calls fail. */
 const [brieflyMs, longMs] = [1_000, 12_000];
-
 /** How many calls end between two faults. */
 const callsBetween = 1_000;
 
 const timeout = 180_000;
 let cluster: CitusCluster;
-beforeAll(async () => {
-  cluster = await startCitus();
-});
+beforeAll(async () => void (cluster = await startCitus()));
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 /** Faults that are injected one after another. The cluster recovers from each before the next. */

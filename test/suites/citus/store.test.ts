@@ -18,9 +18,7 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
 let cluster: CitusCluster;
-beforeAll(async () => {
-  cluster = await startCitus();
-});
+beforeAll(async () => void (cluster = await startCitus()));
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 async function createStore(plants: readonly bigint[] = [], shards?: number): Promise<string> {

@@ -7,7 +7,6 @@ import { openSituationStore, situations } from "../../support/plants/situation-s
 
 // Status, content type, challenge and body, separated by bars. Curl writes an empty string for a missing field.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
-
 /** curl's exit code after a timeout. */
 const operationTimedOut = 28;
 
@@ -19,9 +18,7 @@ const versions = [
 describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) => {
   let server: TestPlantServer;
 
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openSituationStore(new Set([42n])) });
-  });
+  beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(new Set([42n])) })));
   afterAll(() => server[Symbol.asyncDispose]());
 
   const curl = (url: string, args: readonly string[]): Promise<ProgramResult> =>

@@ -23,9 +23,7 @@ const bearer = (token: string): string[] => ["-H", `Authorization: Bearer ${toke
 describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl $name", ({ flags }) => {
   let server: TestPlantServer;
 
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openSituationStore(new Set([1n])) });
-  });
+  beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(new Set([1n])) })));
   afterAll(() => server[Symbol.asyncDispose]());
 
   function deletePlant(

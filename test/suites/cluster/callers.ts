@@ -11,7 +11,6 @@ export const callerToken = "token-of-the-cluster-test";
 export interface Connection {
   /**
    * Deletes a plant. Never rejects.
-   *
    * @param name - the call's request id
    * @param key - the call's idempotency key, if any
    */
@@ -39,12 +38,10 @@ export interface CallerOptions {
  * than the ten seconds after which a store responds that the outcome is unknown.
  */
 export const patienceMs = 12_000;
-
 /** How long a replica, which retries each second, may take in ms to delete again after the cluster has recovered. */
 const deletionLimitMs = 60_000;
 
 const pollIntervalMs = 200;
-
 /** Maximum number of earlier calls whose plants may be deleted a second time. */
 const maxRecent = 1_000;
 

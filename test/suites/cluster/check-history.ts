@@ -28,7 +28,6 @@ export interface FinalTables {
 
 /**
  * Reads the final tables.
- *
  * @param query - runs a statement, and returns its rows
  */
 export async function readTables(

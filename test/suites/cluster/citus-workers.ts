@@ -16,7 +16,6 @@ export function copyCitus(folder: string): string {
 
 /**
  * Starts a worker on each machine, in a folder that belongs to the database user.
- *
  * @param query - runs SQL on the coordinator, to register the workers and the store's user
  */
 export async function addWorkers(

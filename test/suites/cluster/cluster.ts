@@ -12,7 +12,6 @@ import { createRoleSql, databaseUrl, type Member, Node } from "./node.ts";
 
 /** How long the cluster may take in ms to recover, in which Patroni detects a fault and creates a new copy. */
 const recoveryLimitMs = 180_000;
-
 /** How long a member may take in ms to recover by itself, three times as long as on an idle machine. */
 const patienceMs = 60_000;
 
@@ -28,7 +27,6 @@ export class Cluster {
 
   /**
    * Starts a cluster in a folder, with an empty store and a replica on each node.
-   *
    * @param workers - how many Citus workers run on separate machines, whose coordinator is on the nodes; with 0, the
    * nodes keep the store
    */

@@ -1,19 +1,9 @@
 import type { Cluster } from "./cluster.ts";
 import { databasePrograms, type Node } from "./node.ts";
 
-export interface Fault {
-  readonly name: string;
-  readonly seconds: number;
-  inject(cluster: Cluster): Promise<Trouble>;
-}
-
-export interface Trouble {
-  heal(): unknown;
-  readonly at?: Node;
-}
-
+export type Fault = { readonly name: string; readonly seconds: number; inject(cluster: Cluster): Promise<Trouble> };
+export type Trouble = { heal(): unknown; readonly at?: Node };
 const healed: Trouble = { heal: () => undefined };
-
 /** Longer than Patroni takes to replace a silent primary, which is `ttl` in deploy/cluster/patroni.yml. */
 const longerThanTtlS = 35;
 

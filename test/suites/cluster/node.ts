@@ -11,7 +11,6 @@ import type { Machine } from "./network.ts";
 const password = "secret-of-the-cluster-test";
 
 const replicaPort = 8080;
-
 /** The address of the HAProxy on each machine, through which a replica finds the primary. */
 const proxyAddress = "127.0.0.1:5000";
 
@@ -25,7 +24,6 @@ export function databaseUrl(
 
 /** Returns the SQL that creates a role with the password in {@link databaseUrl}. */
 export const createRoleSql = (user: string): string => `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
-
 /** The settings with which Patroni runs the Citus coordinator, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
 

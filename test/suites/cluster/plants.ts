@@ -2,12 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Callers } from "./callers.ts";
 
 const batch = 500;
-
 /** The fewest plants that no call has tried to delete. */
 const minLeft = 1_000;
 
 const pollIntervalMs = 200;
-
 /** An import's timeout in ms. After a failover, the import would wait forever for the old primary. */
 const patienceMs = 20_000;
 

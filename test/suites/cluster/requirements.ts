@@ -17,9 +17,8 @@ export function findMissing(): string[] {
   const missing = Object.entries(packages)
     .filter(([program]) => !hasProgram(program))
     .map(([program, name]) => `${program} is missing (on Debian: apt-get install ${name})`);
-  if (postgresFolder() === undefined) {
+  if (postgresFolder() === undefined)
     missing.push("PostgreSQL with pg_rewind is missing (on Debian: apt-get install postgresql)");
-  }
   if (process.getuid?.() !== 0) missing.push("network namespaces require root");
   return missing;
 }

@@ -11,13 +11,10 @@ import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 /** The calls that must not leak, and calls before them, which warm up permanent caches. */
 const calls = 100_000;
 const warmUpCalls = 10_000;
-
 /** The engines close a connection that resets more streams, a thousand with Node.js's, 400 with the gateway's. */
 const callsPerConnection = 300;
-
 /** Frames are sent in portions, so that calls are cancelled in different states. */
 const callsPerWrite = 30;
-
 /** The smallest leak per call is an array slot, eight bytes. Less is heap noise. */
 const growthLimitBytes = calls * 6;
 

@@ -65,9 +65,8 @@ function storeIn(file: string): readonly bigint[] | undefined {
 
 /** Returns the plants in a file, unless it is missing or from {@link leaveTruncatedFile}. */
 function plantsUnlessDamaged(file: string): readonly bigint[] | "gone or damaged" {
-  if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema WHERE name = 'filler'").length > 0) {
+  if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema WHERE name = 'filler'").length > 0)
     return "gone or damaged";
-  }
   return plantsIn(file);
 }
 

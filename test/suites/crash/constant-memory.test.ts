@@ -13,13 +13,10 @@ import { type PostgresServer, startPostgres } from "../../support/plants/postgre
 
 /** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
-
 /** Heap limit in MiB. The program and its current batch need 15, and a million ids more than 30. */
 const heapMaxMib = 40;
-
 /** Limit of resident memory in MiB. Node.js, its young objects and buffers need 110 to 190 for any number of plants. */
 const residentMaxMib = 256;
-
 /** Timeout in ms, which has a tenth of a millisecond per plant, several times the usual duration. */
 const timeout = 60_000 + plants / 10;
 

@@ -13,7 +13,6 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const { sqlite, postgres } = kindsOf(folder, server);
 const program = fileURLToPath(new URL("../../support/plants/move-until-killed.ts", import.meta.url));
-
 /** The number of kills during the COMMIT. With a number, a move is also killed before and after each operation. */
 const killsAtCommit = Number(process.env["MOVE_KILLS"] ?? 3);
 const step = process.env["MOVE_KILLS"] === undefined ? 5 : 1;

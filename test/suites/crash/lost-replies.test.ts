@@ -14,27 +14,20 @@ import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
 /** How many responses are lost on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
-
 /** Connections that are cut repeatedly, and how many calls are in flight on each, as many as the server accepts. */
 const connections = 16;
 const concurrentCalls = 256;
-
 /** Maximum number of bytes on a connection between two cuts, enough for the responses to the calls in flight. */
 const maxBytes = 4_096;
-
 /** The limit for connections with one call at a time. */
 const maxUnkeyedBytes = 512;
-
 /** Plants per round, after which the tables are checked. Each has some ten calls. */
 const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
-
 /** Calls without an idempotency key, each for a different plant. */
 const unkeyedCalls = 2_500;
 
 let postgres: PostgresServer;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking connections", (kind) => {

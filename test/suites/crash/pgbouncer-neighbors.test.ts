@@ -16,7 +16,6 @@ import { startPlantServer } from "../../support/server/plant-server.ts";
 const timeout = 300_000;
 const plants = 200_000;
 const crashes = 3;
-
 /** The database without the pooler, for the test's checks. */
 let direct: string;
 let postgres: PostgresServer;

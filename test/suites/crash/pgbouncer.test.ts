@@ -15,7 +15,6 @@ const run = promisify(execFile);
 const faults = 10;
 const plants = 200_000;
 const timeout = 300_000;
-
 /** The database without the pooler, for the test's checks. */
 let direct: string;
 let postgres: PostgresServer;

@@ -16,7 +16,6 @@ const faults = Number(process.env["CRASHES"] ?? 8);
 const plants = 500_000;
 const timeout = 300_000;
 const socketName = ".s.PGSQL.5432";
-
 /** A constant load's calls per second. */
 const ticksPerS = 20;
 

@@ -6,16 +6,13 @@ import { runCommand, startCommandLine } from "../../support/process/index.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 
 const token = "token-of-the-restart-test";
-
 /** How often each replica is restarted. */
 const restarts = 6;
 /** Successful calls between two steps, so that every step is under load. */
 const callsPerStep = 50;
 
 let postgres: PostgresServer;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 async function startReplica(

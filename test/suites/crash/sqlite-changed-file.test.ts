@@ -9,7 +9,6 @@ import { createTempFolder } from "@protoport/testing/process";
 
 const plants = 50_000n;
 const timeout = 180_000;
-
 /** Number of deletions that may be acknowledged before a change, but counted after the change: one per caller. */
 const onTheWay = 16;
 

@@ -12,7 +12,6 @@ const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test
   text.includes("synchronous_standby_names = ''"),
 );
 const [createDatabase, writeSettings, createTables, createToken, start = ""] = productionBlocks();
-
 /** Makes alerts fire after a second instead of minutes, with shorter ranges in their expressions. */
 const withShortTimes = (rules: string): string => rules.replaceAll(/for: \d+m/g, "for: 1s").replaceAll("5m", "10s");
 
@@ -58,7 +57,6 @@ const endIdleTransactions = async ({ read }: Production): Promise<void> => {
 };
 
 const idle = /\| tester +\| idle in transaction \| Client +\| ClientRead /;
-
 /** Skips the check. */
 const startAgain = start.split("\n").slice(1).join("\n");
 const stop = 'kill -TERM "$PID"\nwait "$PID" || true';

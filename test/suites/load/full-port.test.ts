@@ -10,10 +10,8 @@ import { createTempFolder } from "@protoport/testing/process";
 
 /** The default limit of connections in the server. */
 const maxConnections = 10_000;
-
 // File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;
-
 /** How many connections are open, unless this machine's limit for file descriptors is lower. */
 const connectionCount = Math.min(maxConnections, descriptorLimit() - otherDescriptors);
 
@@ -30,9 +28,7 @@ const sockets: Socket[] = [];
 let server: ChildServer;
 let closed = 0;
 
-beforeAll(async () => {
-  server = await startChildServer(folder.file("plants.db"));
-});
+beforeAll(async () => void (server = await startChildServer(folder.file("plants.db"))));
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await server[Symbol.asyncDispose]();

@@ -38,13 +38,10 @@ const clients: readonly Row[] = [
 
 /** More plants than any client deletes. */
 const plantCount = 500_000;
-
 /** How long calls are made, in s. */
 const callSeconds = 2;
-
 /** How many messages a stream has, and how many bytes their content has. */
 type StreamSize = { readonly pieces: number; readonly bytes: number };
-
 /** Bytes of content in each counted message. */
 const countedBytes = 16;
 

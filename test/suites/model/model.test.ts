@@ -6,7 +6,6 @@ import { startInProcess as startStore } from "../../support/model/start-process.
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 
 const sequences = 20;
-
 /** A sequence's timeout in milliseconds, enough for twenty restarts on a busy machine. */
 const limitMs = 120_000;
 

@@ -186,9 +186,8 @@ describe.each([
 
   beforeAll(async () => {
     served = opened.use(await start());
-    for (const { name, start: startBalancer } of httpBalancers) {
+    for (const { name, start: startBalancer } of httpBalancers)
       balancers.set(name, opened.use(await startBalancer(served.port)));
-    }
   }, buildLimitMs);
   afterAll(() => opened.disposeAsync());
 

@@ -9,11 +9,8 @@ import { createPlantsFor, type CuttingProxy, deleteCall, openClient, type Postgr
   startPostgres, withoutStandby } from "../../support/plants/index.ts";
 
 const tickMs = 100;
-
 /** A clock that stops while the machine stalls. Dispose it with `using`. */
-interface RunningClock extends Disposable {
-  elapsedMs(): number;
-}
+type RunningClock = Disposable & { elapsedMs(): number };
 
 /**
  * Starts a clock that counts the time in which this process could run. For a pause of the whole machine, the clock
@@ -34,10 +31,8 @@ const waiting = (sql: string): string =>
   `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '${sql}%'`;
 
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-
 /** The delay that a busy machine may cause, in milliseconds in which it runs. */
 const marginMs = 4_000;
-
 /** Runs work during a problem. */
 type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
 

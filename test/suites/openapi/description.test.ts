@@ -18,7 +18,6 @@ import { fakeStore } from "../../support/plants/fake-store.ts";
 // them.
 
 const document = join(projectFolder, "openapi.json");
-
 /** A store in which all plants exist, so that all requests that the description allows must succeed. */
 const everyPlant = fakeStore({ delete: async () => true });
 

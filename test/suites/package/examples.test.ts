@@ -87,9 +87,8 @@ test.each(servers)("$file serves in a new project with its documented commands",
   for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, String(await freePort()));
   const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
   await using server = await startServer(here(start), /http:\/\//);
-  for (const ask of asks) {
+  for (const ask of asks)
     expect(user.run("bash", "-c", here(ask).replace("curl", "curl -sS --fail-with-body"))).not.toBe("");
-  }
   expect(server.process.exitCode).toBeNull();
   // Next has a separate process behind the command, which exits with it when it is stopped.
   server.process.kill("SIGTERM");

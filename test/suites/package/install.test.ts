@@ -147,9 +147,8 @@ test("the documented operator commands install a plant store that serves", async
 });
 
 test("each package's tarball has the documented size", () => {
-  for (const [name, tarball] of Object.entries(tarballs)) {
+  for (const [name, tarball] of Object.entries(tarballs))
     expect(Math.abs(statSync(tarball).size / documentedSize(name, packageRows()) - 1), name).toBeLessThan(0.15);
-  }
 });
 
 test("each package has the documented dependencies", () => {

@@ -17,13 +17,10 @@ import { createUserProject } from "../../../protoport/test/support/package/user-
 const user = createUserProject();
 let registry: LocalRegistry;
 const npm = (command: string, folder: string = user.path): Promise<string> => registry.run(command, folder);
-
 /** Runs a package's command, without packages that npx has installed in earlier runs. */
 const npx = (words: string): Promise<string> => npm(`npm_config_cache=cache npx --yes ${words}`);
 
-beforeAll(async () => {
-  registry = await startRegistry(/protoport|plantstore/);
-});
+beforeAll(async () => void (registry = await startRegistry(/protoport|plantstore/)));
 afterAll(() => {
   registry[Symbol.dispose]();
   rmSync(user.path, { recursive: true });

@@ -140,10 +140,7 @@ describe("a Prometheus server", () => {
 });
 
 /** A server with plants whose store fails once {@link Outage.begin} is called. */
-interface Outage extends AsyncDisposable {
-  readonly server: CommandLine;
-  begin(): Promise<void> | void;
-}
+type Outage = AsyncDisposable & { readonly server: CommandLine; begin(): Promise<void> | void };
 
 async function withPostgres(begin: (postgres: PostgresServer, url: string) => Promise<unknown>): Promise<Outage> {
   const folder = createTempFolder();

@@ -19,7 +19,6 @@ export class FaultLoops {
   /**
    * Injects each fault once, in the list's order. Then injects each again and again, in random orders, with pauses up
    * to `pauseMs`.
-   *
    * @param faults - returns the faults that are possible now
    */
   async inject(faults: () => readonly Fault[], pauseMs: number): Promise<void> {

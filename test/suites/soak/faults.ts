@@ -14,7 +14,6 @@ export interface ServerFault extends Fault {
 
 /**
  * Returns the server faults.
- *
  * @param migrate - runs the next release's `migrate`
  */
 export function serverFaults(

@@ -4,12 +4,8 @@ import type { Dice } from "../../../protoport/testing/src/dice.ts";
 
 /** One in this many pieces of data from the server is lost, together with the connection. */
 const piecesPerLoss = 100;
-
 /** A TCP forwarder on a loopback port that loses responses. */
-export interface LossyLink extends AsyncDisposable {
-  readonly port: number;
-  readonly cuts: number;
-}
+export type LossyLink = AsyncDisposable & { readonly port: number; readonly cuts: number };
 
 export async function startLossyLink(targetPort: number, dice: Dice): Promise<LossyLink> {
   let cuts = 0;

@@ -12,10 +12,8 @@ import { readTables } from "../cluster/check-history.ts";
 import { freeze, killAndStart, sleepUpTo, type StoreDatabase } from "./store-database.ts";
 
 const clientBackends = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-
 /** In milliseconds, longer than the ten seconds after which a batch fails. */
 const longFreezeMs = 15_000;
-
 /** How many plants a neighbor's store has. */
 const neighborPlants = 300_000;
 

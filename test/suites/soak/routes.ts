@@ -10,7 +10,6 @@ const proxyStatuses: readonly number[] = [503, 504];
 
 /**
  * Returns the ways in which callers reach the store: each protocol through the proxy, and REST and gRPC at each replica.
- *
  * @param lossyPort - leads to the proxy, but loses responses
  * @param onProblem - is called with a sentence for each 5xx that is not documented
  */

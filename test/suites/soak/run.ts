@@ -16,7 +16,6 @@ import { openSqliteDatabase } from "./sqlite-database.ts";
 // faults, and `-- --logs FOLDER` keeps the logs. Citus is built once by `npx node test/suites/citus/build.ts`.
 
 const stores = { sqlite: openSqliteDatabase, postgres: openPostgresDatabase, citus: openCitusDatabase };
-
 /** Maximum number of problems to print for each store. */
 const maxShown = 20;
 

@@ -8,16 +8,12 @@ import { residentBytes } from "../../../protoport/testing/src/process/resident-b
 
 /** Milliseconds between two checks whether a program serves. */
 const pollIntervalMs = 100;
-
 /** Milliseconds before a program that could not start is started again, as a supervisor does. */
 const restartDelayMs = 500;
-
 /** Time limit in ms for a program's exit after SIGTERM: the program's limit of 20 s, and time for a busy machine. */
 const stopLimitMs = 60_000;
-
 /** The exit code when a program cannot start, such as a replica whose database is down. */
 const cannotStart = 1;
-
 /** A process's memory and open files. */
 export type Usage = { readonly residentMiB: number; readonly openFiles: number };
 

@@ -24,10 +24,8 @@ export interface SoakOptions {
 
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };
-
 /** A command's timeout in ms, because commands wait while the database is down, and the machine is busy. */
 const commandLimitMs = 60_000;
-
 /** Commands that an operator runs repeatedly. */
 const commands: readonly (readonly string[])[] = [["export"], ["deletions", "--plant", "1"], ["check"]];
 

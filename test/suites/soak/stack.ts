@@ -23,7 +23,6 @@ export interface Stack extends AsyncDisposable {
 
 /**
  * Starts the replicas and the proxy.
- *
  * @param folder - for logs and the configuration
  * @param url - `DATABASE_URL` of the replicas
  * @param release - the command `plantstore` of the replicas

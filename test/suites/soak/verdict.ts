@@ -17,10 +17,8 @@ const maxResidentMiB = 400;
  * Limit of open files after all callers have closed their connections. An idle server has 30 open files.
  */
 const maxOpenFiles = 100;
-
 /** Limit in MiB for a server's growth in the second half, which begins just after the server's start. */
 const maxGrowthMiB = 150;
-
 /** Lines that a log must not have: stack traces, also in JSON, and failures of Node itself. */
 const forbidden = /^\s+at \S.*:\d+:\d+\)?$|\\n\s+at |uncaught|unhandled|ERR_HANDLER_FAILED|FATAL ERROR/im;
 

@@ -8,10 +8,7 @@ import {
 } from "../../../protoport/testing/src/process/balancer-process.ts";
 
 /** A load balancer in front of one server, which forwards requests over the same HTTP version. */
-export interface HttpBalancer extends AsyncDisposable {
-  readonly ports: HttpPorts;
-}
-
+export type HttpBalancer = AsyncDisposable & { readonly ports: HttpPorts };
 /** The loopback ports for each version, both without TLS; HTTP/2 with prior knowledge. */
 type HttpPorts = { readonly "1.1": number; readonly "2": number };
 

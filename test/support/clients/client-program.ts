@@ -23,7 +23,6 @@ export interface ClientProgram {
 
 /** Timeout in ms for a load, or for the first line from a program with a virtual machine, on a busy computer. */
 export const responseLimitMs = 240_000;
-
 /** Deletions by 64 callers for some seconds, a bidirectional stream, or a server stream. */
 export type Load = "load" | "echo" | "count";
 

@@ -5,7 +5,6 @@ import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder
 
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
-
 /** Google's definitions that the others import. */
 export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");
 
@@ -21,7 +20,6 @@ export const definitions: readonly string[] = [
 
 /** The REST API's description as users get it. */
 export const openApiFile: string = join(projectFolder, "openapi.json");
-
 /** This project's buf, which runs the plugins for all languages. */
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 

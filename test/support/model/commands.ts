@@ -6,7 +6,6 @@ import type { PlantModel } from "./plant-model.ts";
 import type { Call, StoreHost } from "./store-host.ts";
 
 type Command = AsyncCommand<PlantModel, StoreHost>;
-
 let requests = 0;
 
 /** Wraps a command, after which the store must contain what the model contains. */
@@ -32,7 +31,6 @@ function importCommand(ids: readonly number[], isRestore: boolean): Command {
 }
 
 type Asked = Omit<Call, "requestId">;
-
 /** A crash after some responses. */
 type Crash = { readonly kind: "process" | "database"; readonly after: number };
 

@@ -53,7 +53,6 @@ export class PlantModel {
 
   /**
    * Checks the outcomes of concurrent deletions, and applies them.
-   *
    * @param outcomes - by request id
    * @param stored - all records, some of which are new: they show which deletions were performed
    * @param crash - what crashed meanwhile; a killed process leaves deletions without an outcome

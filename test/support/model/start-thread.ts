@@ -7,7 +7,6 @@ import type { StartStore } from "./store-host.ts";
 /**
  * Returns a function that opens an SQLite store in this process. `kill` terminates the storage thread, which starts
  * again faster than a process.
- *
  * @param change - changes the store, for example to one with a mistake
  */
 export function startInThread(change: (store: PlantStore) => PlantStore = (store) => store): StartStore {

@@ -79,7 +79,6 @@ export class StoreHost {
 
   /**
    * Sends deletions concurrently and returns the outcomes by request id.
-   *
    * @param crash - called after this many responses; if it kills the process, the others get no response
    */
   async delete(

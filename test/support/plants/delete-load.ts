@@ -27,7 +27,6 @@ export interface DeleteLoad {
 }
 
 type Outcome = "deleted" | "not found" | (string & {});
-
 /** Half of them over REST, half over gRPC. */
 const callers = 16;
 

@@ -262,7 +262,6 @@ async function deletingDuring(opened: Opened, job: () => Promise<unknown>): Prom
 
 /**
  * Describes what holds when other operations run during the jobs on a store.
- *
  * @param added - the facts about jobs that only this kind of store has
  */
 export function describeConcurrentJobs(

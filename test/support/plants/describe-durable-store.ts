@@ -9,10 +9,8 @@ import { type Calls, type OpenDurable, type OpenStore, type OpenWithDatabase, pr
 
 /** More deletions than a process acknowledges before it is killed. */
 const killedPlants = 20_000;
-
 /** The deletions that a process acknowledges before it is killed. */
 const acknowledgedMin = 200;
-
 /** More deletions than a queue accepts. */
 const overflowingPlants = 18_000;
 

@@ -9,7 +9,6 @@ import { refusalOf } from "./refusal.ts";
 
 const int64Min = -(2n ** 63n);
 const maxInt64 = 2n ** 63n - 1n;
-
 /** The scope of an idempotency key. With "a plant", test cases with one key for several plants are omitted. */
 type KeyHoldsFor = "the store" | "a plant";
 

@@ -6,7 +6,6 @@ import type { OpenWithDatabase, StoreDatabase } from "./opened-store.ts";
 
 /** The shortest time for which a store can keep records. */
 const deletionsKeptMs = 3_600_000;
-
 /** More days than {@link deletionsKeptMs}. */
 const daysOld = 3;
 

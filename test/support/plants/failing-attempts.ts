@@ -6,7 +6,6 @@ import { runSql } from "./postgres-server.ts";
  *
  * A trigger raises the errors. Only 42P01 is an error in the statement itself, raised in a condition outside any
  * function.
- *
  * @param event - the statements that fail
  * @param plant - only statements for this plant
  */

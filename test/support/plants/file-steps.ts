@@ -3,13 +3,10 @@ import { syncBuiltinESMExports } from "node:module";
 import { basename } from "node:path";
 
 /** The recorded file operations, in order, such as "sync copy.db". Dispose it with `using`. */
-export interface FileSteps extends Disposable {
-  readonly steps: readonly string[];
-}
+export type FileSteps = Disposable & { readonly steps: readonly string[] };
 
 /**
  * Records which files and folders are synced, linked, renamed and removed, by name, until it is disposed of.
- *
  * @param onStep - called with each step just before it is done
  */
 export function recordFileSteps(onStep: (step: string) => void = () => undefined): FileSteps {

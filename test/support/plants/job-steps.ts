@@ -32,10 +32,8 @@ export interface Interleaving {
 }
 
 export const upTo = (last: number): bigint[] => Array.from({ length: last }, (_, i) => BigInt(i + 1));
-
 /** More plants than a chunk of an export has. */
 export const moreThanOneChunk: readonly bigint[] = upTo(10_001);
-
 /** The shortest time for which a store keeps records. */
 export const deletionsKeptMs: number = 3_600_000;
 

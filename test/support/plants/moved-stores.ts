@@ -129,7 +129,6 @@ export async function batchSizesOf(location: PlantLocation): Promise<readonly nu
 
 export const int64Min: bigint = -(2n ** 63n);
 export const maxInt64: bigint = 2n ** 63n - 1n;
-
 /** The call that deleted plant 2 in {@link createUsedStore}. */
 export const key = { idempotencyKey: "key-of-2", subject: "ann" };
 

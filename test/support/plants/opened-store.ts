@@ -15,7 +15,6 @@ export interface OpenedStore extends AsyncDisposable {
 
 /** How long a reopened store keeps deletion records. */
 type RetentionOptions = Pick<DurableStoreOptions, "deletionsKeptMs">;
-
 /** Opens a store that has the given plants, and only those. */
 export type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 
@@ -37,7 +36,6 @@ export const protections = [
 ] as const;
 
 export type Protection = (typeof protections)[number];
-
 /** SQL that protects the plants in a comma-separated list of ids. */
 export type ProtectionSql = Readonly<Record<Protection, (ids: string) => string>>;
 
@@ -68,7 +66,6 @@ export interface StoreDatabase {
 
 /** A store that can be opened again. */
 type Durable = OpenedStore & Required<Pick<OpenedStore, "reopen">>;
-
 /** Opens a durable store that has the given plants, and only those. */
 export type OpenDurable = (plants: readonly bigint[]) => Promise<Durable>;
 

@@ -22,7 +22,6 @@ export interface Pgbouncer extends AsyncDisposable {
 }
 
 const defaultPort = 6_432;
-
 /** The pool size. Clients open more connections, so that connections take turns, even those of one client. */
 const serverConnections = 2;
 
@@ -37,7 +36,6 @@ export interface PgbouncerOptions {
 
 /**
  * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
- *
  * @param serverFolder - the server socket's folder
  * @throws Error when the program is missing
  */

@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 
 /**
  * Returns the folder with `initdb` and `postgres` from the system, or else from the development dependency.
- *
  * @throws Error when they are missing
  */
 export function postgresBinaries(): string {
@@ -17,9 +16,8 @@ function* folders(): Generator<string> {
   yield* (process.env["PATH"] ?? "").split(":");
   // Debian keeps them out of PATH, in one folder per version.
   const debian = "/usr/lib/postgresql";
-  if (existsSync(debian)) {
+  if (existsSync(debian))
     for (const version of readdirSync(debian).toSorted().toReversed()) yield join(debian, version, "bin");
-  }
   try {
     yield execFileSync("pg_config", ["--bindir"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {

@@ -14,7 +14,6 @@ export interface PostgresProxy extends AsyncDisposable {
 
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
- *
  * @param pass - forwards data between a client and the server; when one connection closes, so does the other
  * @param port - the number in the socket's name
  */

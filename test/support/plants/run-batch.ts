@@ -26,7 +26,6 @@ export interface RunBatchOptions {
 
 /**
  * Runs a batch, and returns whether each deletion has deleted its plant, or `undefined` for all other outcomes.
- *
  * @throws BatchFailure if the batch has failed
  */
 export async function runBatchWith(

@@ -1,7 +1,6 @@
 /**
  * Returns a CommandComplete, ErrorResponse or NoticeResponse from a PostgreSQL server
  * (postgresql.org/docs/current/protocol-message-formats.html).
- *
  * @param fields - the tag of a CommandComplete, or else letters with their values. A zero byte ends each, and the list
  */
 export function messageOf(type: "C" | "E" | "N", fields: string): Buffer {
@@ -11,6 +10,5 @@ export function messageOf(type: "C" | "E" | "N", fields: string): Buffer {
 }
 
 export const errorMessage = (fields: string): Buffer => messageOf("E", fields);
-
 /** The ReadyForQuery that follows a response outside a transaction. */
 export const readyForQuery: Buffer = Buffer.from("Z\0\0\0\x05I");

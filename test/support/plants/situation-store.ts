@@ -21,7 +21,6 @@ export const situations = {
 
 /** An idempotency key without an issuer that belongs to one plant's deletion, by a subject that no token has. */
 export const takenKey = "taken";
-
 /** An internal error's text, which must not reach a client. */
 export const secretText = "ENOENT: /var/lib/secret/plants.db";
 

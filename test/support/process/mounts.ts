@@ -18,7 +18,6 @@ export function canMount(): boolean {
 /**
  * Starts `plantstore` from source in a folder, after shell commands whose mounts no other process has. The mounts
  * disappear with the process.
- *
  * @param mounts - for example `mount --bind volume data`
  */
 export function startWithMounts(

@@ -2,15 +2,10 @@ import type { PlantTerminal } from "../../../src/command/command.ts";
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
 /** The exit code and the output of a command line. */
-export interface Ended {
-  readonly exitCode: number;
-  readonly out: readonly string[];
-  readonly err: readonly string[];
-}
+export type Ended = { readonly exitCode: number; readonly out: readonly string[]; readonly err: readonly string[] };
 
 /**
  * Runs a command line in the test's process, with a slow terminal without progress.
- *
  * @param terminal - replaces members of the terminal
  */
 export async function runCommand(

@@ -99,7 +99,6 @@ function grpcDeletions(token: string): GrpcCalls {
 
 /** Opens a caller that deletes plants over REST on one HTTP/1.1 connection that is kept alive. */
 export const openRestCaller = (address: Address, token: string): Caller => callOverRest(address, restDeletions(token));
-
 /** Opens a caller that deletes plants over gRPC on one HTTP/2 connection. */
 export const openGrpcCaller = (address: Address, token: string): Caller => callOverGrpc(address, grpcDeletions(token));
 

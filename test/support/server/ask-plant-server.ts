@@ -9,9 +9,7 @@ export function askPlantServer(
 ): (version: HttpVersion, request: HttpRequest) => Promise<HttpResponse> {
   const connections = new KeptConnections();
   let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer(options);
-  });
+  beforeAll(async () => void (server = await startPlantServer(options)));
   afterAll(async () => {
     connections[Symbol.dispose]();
     await server[Symbol.asyncDispose]();

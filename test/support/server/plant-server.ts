@@ -23,7 +23,6 @@ export const tokens = {
 
 /** Returns an `authorization` field with a token. */
 export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
-
 /** The credential that most calls send. */
 export const authorized: Field = bearer(tokens.good);
 

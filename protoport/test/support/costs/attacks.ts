@@ -12,7 +12,6 @@ import type { MeasuredServer } from "./measured-server.ts";
 import { openRawHttp2, type RawClient } from "./raw-client.ts";
 
 export const last: number = frameFlag.endStream;
-
 /** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
 export const streamIds = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i + 1);
 

@@ -6,10 +6,8 @@ import { createTestGateway, type Field, grpcHeader, waterBedProcedure } from "@p
 
 export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
 const goodToken = "good-token-0123456789";
-
 /** The credential that the {@link createGuardedGateway} accepts. */
 export const authorized: Field = bearer(goodToken);
-
 /** The header of a gRPC call without a credential. */
 export const guardedCall: readonly Field[] = grpcHeader(waterBedProcedure);
 

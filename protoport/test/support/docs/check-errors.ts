@@ -41,7 +41,6 @@ function codesOfIdentifier(line: string): readonly Documented[] {
 }
 
 export const codesIn = (text: string): readonly string[] => [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
-
 // Matches an error's text in the source: a literal in the message's position, after an optional identifier.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [

@@ -6,7 +6,6 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
 /** A test file that a cell refers to, with the titles that follow it. */
 export type Reference = { readonly file: string; readonly titles: readonly string[] };
-
 /** A row's cells without the outer bars. */
 export const cellsOf = (line: string): readonly string[] => line.slice(2, -2).split(" | ");
 
@@ -63,7 +62,6 @@ function toPattern(title: string): readonly RegExp[] {
 }
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
-
 /** The patterns for each source that was read. */
 const patterns = new Map<string, readonly RegExp[]>();
 

@@ -18,7 +18,6 @@ export interface LocalRegistry extends Disposable {
 
 /**
  * Starts a {@link LocalRegistry} without packages.
- *
  * @param own - matches the names of packages that only this registry has
  */
 export async function startRegistry(own: RegExp = /protoport/): Promise<LocalRegistry> {
@@ -68,7 +67,6 @@ export type PrintedPublication = { readonly id: string; readonly printed: string
 /**
  * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported
  * CI.
- *
  * @param built - the packages' folders in dist/, in the order of publication
  */
 export async function publishPackages(

@@ -16,9 +16,7 @@ export interface UserProject {
 }
 
 export type Tarballs = ReturnType<typeof tarballsIn>;
-
 export type PackageName = keyof Tarballs;
-
 /** Returns the tarballs that this suite's script has packed. */
 export const packed = (): Tarballs => tarballsIn(join(projectFolder, "dist"));
 

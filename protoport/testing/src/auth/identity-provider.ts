@@ -32,13 +32,10 @@ export interface IdentityProvider {
 
 /** Claims in addition to the default claims, or the complete payload as a string. */
 export type TestClaims = Readonly<Record<string, unknown>> | string;
-
 /** Protected header members in addition to `alg` and `kid`. */
 export type TestHeader = Readonly<Record<string, unknown>>;
-
 /** A header parameter that a token may list as critical, and that no verifier knows. */
 export const testExtension = "urn:example:extension";
-
 /** The audience that signed tokens have by default. */
 export const testAudience = "https://orders.example";
 

@@ -10,7 +10,6 @@ import { isSameValue } from "./same-value.ts";
 
 /** The code that reads or writes a message: generated code (`fast`) or protobuf-es (`fallback`). */
 export type Way = "fast" | "fallback";
-
 /** The messages per code path that were read, written as they were read, and written with an unexpected value. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
 export const maxBooks = 100;
-
 /** Number of books in a list with about 10 MB as JSON. */
 export const longListBooks = 17_600;
 

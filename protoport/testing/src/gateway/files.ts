@@ -6,10 +6,7 @@ import type { Address } from "../http/exchange.ts";
 import { type Http2Server, listenForTests } from "./listen-for-tests.ts";
 
 /** A gateway with a file service. Dispose of the gateway with `await using`. */
-export interface TestFiles extends AsyncDisposable {
-  readonly address: Address;
-  readonly gateway: Gateway;
-}
+export type TestFiles = AsyncDisposable & { readonly address: Address; readonly gateway: Gateway };
 
 /** Starts a gateway. RPCs without an implementation are unimplemented. */
 export async function startFiles(

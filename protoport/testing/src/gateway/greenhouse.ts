@@ -47,7 +47,6 @@ export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
 
 /**
  * Starts a gateway. RPCs without an implementation are unimplemented.
- *
  * @param create - creates the gateway. By default, the gateway has the usual protocols
  */
 export async function startGreenhouse(

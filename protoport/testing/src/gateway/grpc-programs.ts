@@ -24,7 +24,6 @@ export interface GrpcServerProcess extends AsyncDisposable {
 
 /** The transcoding suite's echo contract. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
-
 /** The kitchen sink's services, which need a separate proxy, because their paths conflict with the echo contract's. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 

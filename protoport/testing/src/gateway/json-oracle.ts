@@ -82,7 +82,6 @@ const partsOf = memoize((desc: DescMessage): Parts => {
 
 // With fewer fields in the descriptor, protobuf-es writes a part of the message.
 const withFields = (desc: DescMessage, fields: DescField[]): DescMessage => ({ ...desc, fields });
-
 // An Any may contain a field mask.
 const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, AnySchema.typeName]);
 

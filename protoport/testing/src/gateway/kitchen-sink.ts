@@ -11,10 +11,7 @@ import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb
 import type { Address } from "../http/exchange.ts";
 
 /** A gateway with the kitchen sink, on a free loopback port. Dispose of the gateway with `await using`. */
-export interface TestGateway extends FetchGateway {
-  readonly address: Address;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type TestGateway = FetchGateway & { readonly address: Address; [Symbol.asyncDispose](): Promise<void> };
 
 /** The types that a google.protobuf.Any in the kitchen sink may hold. */
 export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegistry(
@@ -56,7 +53,6 @@ export const withoutMasks: Interceptor = (next) => async (request) => {
 };
 
 type Echoed = { readonly rpc: string; readonly sink: Sink };
-
 const echo = (sink: Sink, context: HandlerContext): Echoed => ({ rpc: context.method.name, sink });
 
 const codeByNumber = new Map<number, Code>(

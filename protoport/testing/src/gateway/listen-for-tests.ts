@@ -7,17 +7,10 @@ import { startOnLoopback } from "../http/listen-on-loopback.ts";
 export const http2Servers = ["listening", "mounted"] as const;
 
 export type Http2Server = (typeof http2Servers)[number];
-
 /** Listen options, and the HTTP/2 server. The default is "listening". A mounted server supports only HTTP/2. */
-export interface TestListenOptions extends ListenOptions {
-  readonly http2?: Http2Server;
-}
+export type TestListenOptions = ListenOptions & { readonly http2?: Http2Server };
 
-export interface Listening {
-  readonly address: Address;
-  openRequests(): number;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type Listening = { readonly address: Address; openRequests(): number; [Symbol.asyncDispose](): Promise<void> };
 
 /** Starts listening, or mounts the gateway in a node:http2 server. */
 export async function listenForTests(

@@ -1,7 +1,6 @@
 import type { Field, HttpRequest } from "../http/exchange.ts";
 
 export const statelessRevision = "2026-07-28";
-
 /** The latest MCP revision that begins with `initialize`. */
 export const initializedRevision = "2025-11-25";
 

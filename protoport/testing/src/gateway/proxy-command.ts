@@ -59,7 +59,6 @@ export class ProxyCommand implements AsyncDisposable {
 
   /**
    * Returns the match in the first matching line, or `undefined` if the command ends first.
-   *
    * @param from - index of the first line to check
    */
   async waitForLine(pattern: RegExp, from: number = 0): Promise<RegExpExecArray | undefined> {

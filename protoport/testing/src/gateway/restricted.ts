@@ -11,7 +11,6 @@ import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**
  * Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without its file.
- *
  * @param others - further options to include
  */
 export function restrictedTo<Options extends DescMessage>(
@@ -75,7 +74,6 @@ export function restrictedServices(): readonly DescService[] {
 
 /**
  * The greenhouse with `protoport.auth.v1.required_scopes` as an unknown field, as without the option's file.
- *
  * @param scopes - each RPC's scopes by its name. An RPC that is not listed does not have the option
  */
 export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
@@ -90,7 +88,6 @@ export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string
 
 /**
  * Returns the greenhouse with custom options as unknown fields, as in descriptors without the options' files.
- *
  * @param options - each RPC's custom option by name
  */
 export function greenhouseWithOptions(options: Readonly<Record<string, UnknownField>>): typeof GreenhouseService {

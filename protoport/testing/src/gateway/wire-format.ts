@@ -34,7 +34,6 @@ interface NamesByProtocol {
 
 /** A protocol whose content type without a format means proto. */
 type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
-
 /** The names in {@link wireFormats}. A new format does not compile until `wireFormats` has it. */
 export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
@@ -66,7 +65,6 @@ const mcpFormat: WireFormat = {
 
 /** A wire format on one HTTP version, with a name for test titles. */
 export type Wire = { readonly name: string; readonly format: WireFormat; readonly httpVersion: HttpVersion };
-
 /** Every wire format on every HTTP version that supports it. */
 export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
 

@@ -2,7 +2,6 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:cry
 
 /** A certificate and its key, both as PEM. */
 export type Certificate = { readonly cert: string; readonly key: string };
-
 // Object identifiers, in DER without tag and length.
 const ecdsaWithSha256 = Buffer.from("2a8648ce3d040302", "hex");
 const commonName = Buffer.from("550403", "hex");

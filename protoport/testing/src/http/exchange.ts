@@ -2,7 +2,6 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 
 /** A request's HTTP version: HTTP/1.1, or HTTP/2 with prior knowledge. */
 export type HttpVersion = "1.1" | "2";
-
 /** A header or trailer field as sent or received, with the name in lower case. */
 export type Field = readonly [name: string, value: string];
 

@@ -21,9 +21,7 @@ interface EngineOptions {
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
-export interface Engine extends LoopbackServer {
-  readonly connections: ReadonlySet<Http2Connection>;
-}
+export type Engine = LoopbackServer & { readonly connections: ReadonlySet<Http2Connection> };
 
 /** Starts the engine on real sockets. */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {

@@ -15,7 +15,6 @@ export const getHeader: readonly Field[] = [
 ];
 
 export const getBlock: Buffer = headerBlock(getHeader);
-
 /** Returns the header for a request with a body. */
 export const postHeader = (...more: readonly Field[]): Field[] => [[":method", "POST"], ...getHeader.slice(1), ...more];
 
@@ -37,7 +36,6 @@ export const windowUpdateFrame = (streamId: number, increment: number): Frame =>
 export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };
 export const resetWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "reset", httpStatus: 0, errorCode });
 export const goAwayWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "go-away", httpStatus: 0, errorCode });
-
 /** A field that makes {@link echoUnlessHeld} neither consume the body nor respond. */
 export const hold: Field = ["hold", "1"];
 

@@ -45,7 +45,6 @@ const validResponses: typeof valid = [
 
 /** Returns a client frame's bytes. The frame is valid without other frames. One frame in twelve is corrupted. */
 export const randomFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(streamIds), valid);
-
 /** Returns a server frame's bytes. One frame in twelve is corrupted. */
 export const randomResponseFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(streamIds), validResponses);
 

@@ -37,7 +37,6 @@ http {
 
 // Debian installs daemons in a folder that only root has on PATH.
 const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
-
 /** How often it attempts to connect, in ms. */
 const connectEveryMs = 20;
 

@@ -26,7 +26,6 @@ export function startNode(
 
 /**
  * Starts a program in a folder, with only PATH and these environment variables.
- *
  * @param detached - whether the process leads a separate process group, to which a test can send a terminal's signals
  */
 export function startProgram(

@@ -4,9 +4,7 @@ import { projectFolder } from "./child-program.ts";
 import { type CommandLine, startNode } from "./command-line.ts";
 
 /** An example server in a separate process. Dispose of the process with `await using`. */
-export interface ExampleServer extends CommandLine {
-  readonly address: Address;
-}
+export type ExampleServer = CommandLine & { readonly address: Address };
 
 /** Starts a program from protoport/examples/ on free ports. The program prints its URL. */
 export async function startExample(file: string): Promise<ExampleServer> {

@@ -18,7 +18,6 @@ interface FuzzResult {
 
 /**
  * Sends requests that an OpenAPI description allows, and others. Returns the failed checks.
- *
  * @param programs - the folder that {@link openSchemathesis} returned
  */
 export async function fuzz(

@@ -1,6 +1,5 @@
 /**
  * An environment in which a program sends itself a signal when it loads a module, always at the same line.
- *
  * @param module - the end of the module's path, such as `/command/program.ts`
  */
 export function signalAtLoad(signal: NodeJS.Signals, module: string): Readonly<Record<"NODE_OPTIONS", string>> {

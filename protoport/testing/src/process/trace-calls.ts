@@ -23,7 +23,6 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
 
 /**
  * Runs a program on this Node, in which some system calls on a file or folder fail.
- *
  * @param fault - defines which calls fail, how and when. Calls are counted per thread (strace(1), "inject")
  * @returns the program's standard output. Standard error is discarded
  * @throws Error if the program fails

@@ -127,8 +127,7 @@ function readSpan(bytes: Uint8Array): ReceivedSpan {
 
 function readMetrics(body: Uint8Array, names: Set<string>): void {
   for (const resourceMetrics of all(body, 1)) {
-    for (const scopeMetrics of all(resourceMetrics, 2)) {
+    for (const scopeMetrics of all(resourceMetrics, 2))
       for (const metric of all(scopeMetrics, 2)) names.add(textAt(metric, 1));
-    }
   }
 }

@@ -15,7 +15,6 @@ export interface QueryResponse {
 }
 
 type AlertsResponse = { readonly data: { readonly alerts: readonly Alert[] } };
-
 type Alert = { readonly state: string; readonly labels: Readonly<Record<string, string>> };
 
 export interface Prometheus extends AsyncDisposable {

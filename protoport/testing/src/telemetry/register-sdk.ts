@@ -5,13 +5,10 @@ import { AlwaysOnSampler, InMemorySpanExporter, ParentBasedSampler, type Readabl
 } from "@opentelemetry/sdk-trace";
 
 /** A registered OpenTelemetry SDK. */
-export interface RegisteredSdk extends Disposable {
-  readonly spans: readonly ReadableSpan[];
-}
+export type RegisteredSdk = Disposable & { readonly spans: readonly ReadableSpan[] };
 
 /**
  * Registers the OpenTelemetry SDK in this process until it is disposed of, and collects the recorded spans.
- *
  * @param parts - replace the default configuration
  */
 export function registerSdk(parts: Partial<NodeSDKConfiguration> = {}): RegisteredSdk {

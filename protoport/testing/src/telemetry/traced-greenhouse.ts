@@ -10,10 +10,8 @@ import type { TestListenOptions } from "../gateway/listen-for-tests.ts";
 /** A caller's trace and span. */
 export const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller.spanId}-01`];
-
 /** A REST request for a sensor's reading. */
 export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
-
 /** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
 type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
 

@@ -10,9 +10,8 @@ describeClient({ name: "openapi-typescript and openapi-fetch", build });
 async function build(): Promise<ClientProgram> {
   const folder = layOutRecipe("openapi-fetch");
   // Uses the same generator versions as protoport/test/suites/openapi.
-  for (const file of ["package.json", "package-lock.json"]) {
+  for (const file of ["package.json", "package-lock.json"])
     cpSync(join(projectFolder, "protoport/test/suites/generators", file), join(folder, file));
-  }
   await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
   await buildStep("node_modules/.bin/openapi-typescript", [openApiFile, "--output", "openapi.d.ts"], { folder });
   const nodeTypes = ["--typeRoots", join(projectFolder, "node_modules/@types")];

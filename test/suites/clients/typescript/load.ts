@@ -8,10 +8,8 @@ export interface Streams {
 }
 
 type Piece = { readonly number: number; readonly content: Uint8Array };
-
 /** How many calls are concurrent. */
 const callers = 64;
-
 /** The content that each sent message has. */
 const content = new Uint8Array(64 * 1024);
 

@@ -2,7 +2,6 @@ import { createInterface } from "node:readline";
 import { callFor, count, echo, type Streams } from "./load.ts";
 
 export const authority: string = process.argv[2] ?? "";
-
 /** The file with the authority to trust, or `undefined` for cleartext. */
 export const trusted: string | undefined = process.argv[3];
 

@@ -5,7 +5,6 @@ import { openClient, runSql, startPostgresOfFile } from "../../../support/plants
 import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 
 const postgres = await startPostgresOfFile();
-
 /** More ids than two batches have. The input stays open, like a pipe whose writer is slow. */
 const ids = Array.from({ length: 300_000 }, (_, i) => i + 1).join("\n");
 

@@ -185,11 +185,7 @@ test("a server becomes unready after its database file is deleted", async () => 
   expect(await server.end()).toBe(0);
 });
 
-interface Demo extends AsyncDisposable {
-  readonly server: CommandLine;
-  readonly baseUrl: string;
-  readonly token: string;
-}
+type Demo = AsyncDisposable & { readonly server: CommandLine; readonly baseUrl: string; readonly token: string };
 
 /** Starts a demo, and waits for the last line of its output. */
 async function startDemo(folder: TempFolder): Promise<Demo> {

@@ -13,9 +13,7 @@ import { type PostgresServer, runSql, startPostgres } from "../../../support/pla
 
 const token = "token-of-the-workers-test";
 let postgres: PostgresServer;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
+beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 /** Starts three workers with plants 1 to 100, and waits until all of them, or some, listen. */

@@ -52,9 +52,7 @@ describe("the plant store on connect-node", () => {
 
   // Reused, because a TLS handshake takes longer than most of these calls.
   let http2: Http2Connection;
-  beforeAll(async () => {
-    http2 = await openHttp2(address, client);
-  });
+  beforeAll(async () => void (http2 = await openHttp2(address, client)));
   afterAll(() => http2[Symbol.dispose]());
 
   async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {

@@ -10,9 +10,7 @@ const long = 2n ** 53n + 1n;
 const plants = new Set<bigint>();
 let server: TestPlantServer;
 
-beforeAll(async () => {
-  server = await startPlantServer({ store: openSituationStore(plants) });
-});
+beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(plants) })));
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {

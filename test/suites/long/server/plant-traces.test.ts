@@ -15,7 +15,6 @@ const token = "token-of-the-traces-test";
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";
 const header = [bearer(token), ["traceparent", `00-${traceId}-${parentId}-01`]] as const;
-
 type Span = OtlpReceiver["spans"][number] | undefined;
 
 interface Traced extends AsyncDisposable {
@@ -145,9 +144,8 @@ test("a batch span links to every call in it", async () => {
   await expect.poll(() => collector.spans.length - commits().length).toBe(60);
   const calls = collector.spans.filter(({ kind }) => kind === 2).map(({ spanId }) => `${traceId}-${spanId}`);
   expect(new Set(commits().flatMap(({ links }) => links))).toEqual(new Set(calls));
-  for (const { links, attributes } of commits()) {
+  for (const { links, attributes } of commits())
     expect(attributes["db.operation.batch.size"]).toBe(links.length === 1 ? undefined : links.length);
-  }
 });
 
 test("a server exports metrics at intervals, and once more when it stops", async () => {

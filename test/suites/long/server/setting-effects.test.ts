@@ -26,10 +26,8 @@ const authorization = { authorization: `Bearer ${token}` };
 const guarded = { PLANTSTORE_TOKENS: token };
 const unguarded = { PLANTSTORE_TOKENS: "another-token-of-the-test" };
 const proxied = { ...guarded, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" };
-
 /** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
-
 /** Two environments, and what is observed on a server with each of them. */
 type Effect = readonly [off: Environment, on: Environment, observe: (server: ConfiguredServer) => unknown];
 

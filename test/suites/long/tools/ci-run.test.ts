@@ -22,7 +22,6 @@ interface Case {
 }
 
 const passing = { report: { numPassedTests: 3, numFailedTests: 0 } };
-
 /** How many checks count as one test each, including `npm ci` and the suite list. */
 const checks = 11;
 

@@ -47,7 +47,6 @@ export class ForgetfulDisk {
 
   /**
    * Runs a program on this Node.js, and returns its output.
-   *
    * @param fault - makes one sync fail, see DISK_FAULT in disk.c
    */
   run(args: readonly string[], fault?: string): string {
@@ -62,7 +61,6 @@ export class ForgetfulDisk {
 
   /**
    * Runs a program on this Node.js, and resolves to its exit code and standard error.
-   *
    * @param onStep - called before each file or folder sync and after each rename, while the program waits
    */
   async runInSteps(args: readonly string[], onStep: () => void): Promise<{ exitCode: number | null; stderr: string }> {
@@ -82,7 +80,6 @@ export class ForgetfulDisk {
 
   /**
    * Returns a copy of the folder after a power loss.
-   *
    * @param written - suffixes of files that the kernel wrote in time without a sync
    * @param names - whether the folder has the names from its last sync, or the current ones
    */

@@ -5,7 +5,6 @@ import { StoreHealth, type StoreProblem } from "../../../../../src/stores/contra
 
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
 const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
-
 // So long that the timer never fires during a test.
 const never = 2 ** 30;
 

@@ -25,7 +25,6 @@ const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bL
 // A message's header in the PostgreSQL protocol ("Message Formats"): its type, and its length including the length
 // field.
 const headerBytes = 5;
-
 /** A statement whose outcome is lost. The response is the same whether or not the server has run it. */
 type Loss = { readonly isRun: boolean };
 
@@ -144,14 +143,10 @@ function errorMessage(sqlState: string): Buffer {
 
 let server: PostgresServer;
 let proxy: DistributedProxy;
-beforeAll(async () => {
-  server = await startPostgres();
-});
+beforeAll(async () => void (server = await startPostgres()));
 afterAll(() => server[Symbol.asyncDispose]());
 // Each test has a separate random generator, so that the same statements fail when a test runs alone.
-beforeEach(async () => {
-  proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
-});
+beforeEach(async () => void (proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed))));
 afterEach(() => proxy[Symbol.asyncDispose]());
 
 const refusals = (...sqlStates: string[]): number =>

@@ -13,13 +13,11 @@ import { definedSqlStates, errorMessage, listenersOf, plantsOf, type PostgresPro
 // plant 2. Batches that may still succeed are repeated. A batch that is split has then failed for plant 1 alone.
 
 const server = await startPostgresOfFile();
-
 /** SQLSTATEs in classes that PostgreSQL does not use. */
 const ownSqlStates: readonly string[] = ["PLANT", "45000"];
 
 const kept = "the database does not allow deleting plant 1";
 const unavailable = "the plant store cannot process the request at the moment";
-
 /** The SQLSTATEs with which the server refuses a plant, and never the statement itself. */
 const refusesPlant = /^(?:22|23|P0)/;
 /** The SQLSTATEs for an error in the statement itself. In a trigger, the error is in the trigger's function. */

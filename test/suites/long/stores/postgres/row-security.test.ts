@@ -9,7 +9,6 @@ import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-s
 import { deleteCall, runSql, startPostgresOfFile } from "../../../../support/plants/index.ts";
 
 const server = await startPostgresOfFile();
-
 /** The URL for the tables' owner, without further privileges. */
 let url: string;
 /** The URL for a superuser, from whom nothing is hidden. */

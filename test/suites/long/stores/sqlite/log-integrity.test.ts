@@ -31,7 +31,6 @@ import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts"
 import { closing, createTempFolder, type TempFolder } from "@protoport/testing/process";
 
 const cut = "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions";
-
 /** The frame count's offset in the first header of a -shm file (sqlite.org/walformat.html). */
 const framesAt = 16;
 
