@@ -2,18 +2,11 @@ import type { PlantStore } from "../../../src/service/index.ts";
 import type { Backend } from "../../../src/stores/contract/backend.ts";
 
 /** Returns a healthy store without plants, except for `changes`. */
-export const fakeStore = (changes: Partial<PlantStore>): PlantStore => ({
-  problem: undefined,
-  delete: () => Promise.resolve(false),
-  close: () => Promise.resolve(),
-  ...changes,
-});
+export function fakeStore(changes: Partial<PlantStore>): PlantStore {
+  return { problem: undefined, delete: () => Promise.resolve(false), close: () => Promise.resolve(), ...changes };
+}
 
 /** Returns a healthy backend that commits as the argument does, except for `changes`. */
-export const fakeBackend = (commit: Backend["commit"], changes: Partial<Backend> = {}): Backend => ({
-  name: "fake",
-  problem: undefined,
-  commit,
-  close: () => Promise.resolve(),
-  ...changes,
-});
+export function fakeBackend(commit: Backend["commit"], changes: Partial<Backend> = {}): Backend {
+  return { name: "fake", problem: undefined, commit, close: () => Promise.resolve(), ...changes };
+}
