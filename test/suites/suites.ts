@@ -2,8 +2,7 @@ import { type Suite } from "../../protoport/testing/src/suite.ts";
 import { checkSuite, longRepeats, longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
-// The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
-// read.
+// All suites, for vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools.
 
 /** All suites. Suites in .ci/run are listed in the order in which .ci/run runs them. */
 // oxfmt-ignore

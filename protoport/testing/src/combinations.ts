@@ -1,10 +1,7 @@
 /** Whether tests run all combinations, as in the suite `long`. */
 const areAllTested = process.env["TEST_COMBINATIONS"] === "all";
 
-/**
- * Returns the ways in which a group of tests runs, such as over several protocols. In `npm test`, the group runs in the
- * first two ways. In the suite `long`, the group runs in every way. For a table, use {@link rowsFor}.
- */
+/** Returns a group's ways, such as protocols: two in `npm test`, all in the suite `long`. See {@link rowsFor}. */
 export const waysFor = <Way>(ways: readonly Way[]): readonly Way[] => (areAllTested ? ways : ways.slice(0, 2));
 
 /**

@@ -14,10 +14,7 @@ export class Differs {
 /** Compares two values for each option. An option without a comparison does not compile. */
 export type EffectsOf<Options> = Readonly<Record<keyof Options, () => Promise<Differs>>>;
 
-/**
- * Observes two values, one after the other, and fails unless the observations differ. The first value is observed
- * twice, and the comparison also fails if the two observations of the first value differ.
- */
+/** Fails unless observations of two values differ, and two observations of the first value are equal. */
 export async function compareValues<Value>(
   off: Value,
   on: Value,

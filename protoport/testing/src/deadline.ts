@@ -3,11 +3,7 @@ export const waitLimitMs = 30_000;
 // The real timer functions, because a test's fake timers must not expire the test's own waits.
 const { setTimeout, clearTimeout } = globalThis;
 
-/**
- * Waits for `promise`, and rejects with an error that names `what` after a timeout.
- *
- * Use `within` for every wait on a socket or a process, so that a hung server fails only the test that waits.
- */
+/** Rejects with an error that names `what` after a timeout. Use it for every wait on a socket or a process. */
 export async function within<T>(promise: Promise<T>, what: string, limitMs: number = waitLimitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const expired = new Promise<never>((_, reject) => {

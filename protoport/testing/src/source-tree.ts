@@ -39,20 +39,14 @@ const privateOfNode: readonly RegExp[] = [
 export const privateAccessIn = (text: string): string[] =>
   privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 
-/**
- * The source files of packages, without generated ones. A file is named by its package and its path in the source
- * folder, such as `gateway/serve/call.ts`.
- */
+/** The sources of packages, named by package and path in the source folder, such as `gateway/serve/call.ts`. */
 export class SourceTree {
   readonly files: readonly string[];
   readonly manifests: ReadonlyMap<string, SourceManifest>;
   readonly #folders: Readonly<Record<string, string>>;
   readonly #scope: string;
 
-  /**
-   * @param folders - the absolute paths of the source folders, by package
-   * @param scope - the scope of the packages, such as `@shop`
-   */
+  /** @param folders - absolute, by package @param scope - of the packages, such as `@shop` */
   constructor(folders: Readonly<Record<string, string>>, scope: string) {
     this.#folders = folders;
     this.#scope = `${scope}/`;
@@ -140,10 +134,7 @@ export class SourceTree {
     });
   }
 
-  /**
-   * Returns the cycles of imports, including imports of types.
-   * @param partOf - returns the part of a file. Files of one part may import each other. By default, each file is a part
-   */
+  /** Returns cycles of imports, also of types. Files of one part may import each other. By default, each is a part. */
   cycles(partOf: (file: string) => string = (file) => file): string[] {
     const imports = new Map<string, Set<string>>();
     for (const file of this.files.filter((name) => name.endsWith(".ts"))) {

@@ -14,10 +14,7 @@ interface CommonSuite {
   readonly needs?: readonly Requirement[];
 }
 
-/**
- * A suite of test files, which vitest runs as a project with the suite's name. The files are in the `suites/NAME/` test
- * folders. The test files of `unit` are outside `suites/`.
- */
+/** Test files in `suites/NAME/`, which vitest runs as a project. The files of `unit` are outside `suites/`. */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
   /** Test files, or folders ending in a slash, that belong to another suite, and also run with this suite's setting. */
@@ -26,10 +23,7 @@ export interface FileSuite extends CommonSuite {
   readonly isForMutants?: boolean;
   /** Maximum number of files that run concurrently. By default, vitest chooses the number. */
   readonly workers?: number;
-  /**
-   * Whether the suite's tests block their process while they wait for builds, installations and other programs. In
-   * other suites, a test that blocks its process is stopped, and a file that leaks resources fails (test/support).
-   */
+  /** Whether tests may block their process. In other suites, a blocking test is stopped, and leaks are failures. */
   readonly blocks?: boolean;
   /** Whether each test may take as long as a build (`buildLimitMs`). */
   readonly hasBuildLimit?: boolean;

@@ -9,10 +9,7 @@ export type Node = {
 export const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 
-/**
- * Returns whether a node is a type, which does not exist when the code runs. A cast is not a type, because it contains
- * an expression.
- */
+/** Returns whether a node is a type, which does not exist at run time. A cast contains an expression. */
 export const isType = ({ type }: Node): boolean =>
   type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 

@@ -12,17 +12,11 @@ export interface CitusCluster extends AsyncDisposable {
   readonly workers: readonly CitusNode[];
   /** Creates an empty schema whose tables are distributed over this many shards, and returns its URL. */
   createSchema(shards?: number): Promise<string>;
-  /**
-   * Sets whether Citus delegates functions to workers. After a node change, Citus delegates only once all nodes know
-   * the change.
-   */
+  /** Sets whether Citus delegates functions to workers, which after a node change takes all nodes' knowledge. */
   delegate(may: boolean): Promise<void>;
 }
 
-/**
- * Starts a cluster.
- * @throws Error when Citus was not built
- */
+/** Starts a cluster. @throws Error when Citus was not built */
 export async function startCitus(): Promise<CitusCluster> {
   const built = citusBuild();
   if (built === undefined) throw new Error("Citus is not built; run `node test/suites/citus/build.ts`");

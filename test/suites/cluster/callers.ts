@@ -9,11 +9,7 @@ import type { Call, Outcome } from "./check-history.ts";
 export const callerToken = "token-of-the-cluster-test";
 
 export interface Connection {
-  /**
-   * Deletes a plant. Never rejects.
-   * @param name - the call's request id
-   * @param key - the call's idempotency key, if any
-   */
+  /** Deletes a plant, and never rejects. @param name - the call's request id @param key - its idempotency key */
   delete(plant: number, name: string, key?: string): Promise<Outcome>;
   close(): void;
 }
@@ -33,10 +29,7 @@ export interface CallerOptions {
   readonly pauseMs?: number;
 }
 
-/**
- * A call's timeout in ms, after which the caller sends another call without a known outcome of the first. Longer
- * than the ten seconds after which a store responds that the outcome is unknown.
- */
+/** A call's timeout in ms, longer than the ten seconds after which a store reports an unknown outcome. */
 export const patienceMs = 12_000;
 /** How long a replica, which retries each second, may take in ms to delete again after the cluster has recovered. */
 const deletionLimitMs = 60_000;
@@ -118,9 +111,7 @@ export class Callers {
     connection.close();
   }
 
-  /**
-   * Seven in ten plants are new. For the others, another call exists, which may still be running on another replica.
-   */
+  /** Seven in ten plants are new. For the others, an earlier call may still be running on another replica. */
   #choosePlant(): number {
     const earlier =
       this.calls.length === 0 ? undefined : this.calls.at(-1 - this.#dice.roll(Math.min(maxRecent, this.calls.length)));

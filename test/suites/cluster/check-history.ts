@@ -26,10 +26,7 @@ export interface FinalTables {
   readonly records: readonly { readonly plant: number; readonly call: string }[];
 }
 
-/**
- * Reads the final tables.
- * @param query - runs a statement, and returns its rows
- */
+/** Reads the final tables. @param query - runs a statement, and returns its rows */
 export async function readTables(
   query: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>,
 ): Promise<FinalTables> {

@@ -14,10 +14,7 @@ export function copyCitus(folder: string): string {
   return join(folder, programsFolder);
 }
 
-/**
- * Starts a worker on each machine, in a folder that belongs to the database user.
- * @param query - runs SQL on the coordinator, to register the workers and the store's user
- */
+/** Starts a worker on each machine. @param query - runs SQL on the coordinator, to register workers and user */
 export async function addWorkers(
   machines: readonly (Machine & { readonly folder: string })[],
   programs: string,

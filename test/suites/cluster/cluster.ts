@@ -25,11 +25,7 @@ export class Cluster {
     this.nodes = nodes;
   }
 
-  /**
-   * Starts a cluster in a folder, with an empty store and a replica on each node.
-   * @param workers - how many Citus workers run on separate machines, whose coordinator is on the nodes; with 0, the
-   * nodes keep the store
-   */
+  /** Starts a cluster in a folder. @param workers - how many Citus workers run on machines besides the nodes */
   static async start(folder: string, workers: number = 0): Promise<Cluster> {
     const machines = await buildMachines(nodesMade + workers);
     const programs = workers > 0 ? copyCitus(folder) : undefined;
@@ -83,10 +79,7 @@ export class Cluster {
     }
   }
 
-  /**
-   * Resolves when a primary, a synchronous standby and another standby are running. Reinitialises a member that does not
-   * recover by itself, as its operator would.
-   */
+  /** Resolves when a primary and both standbys run. Reinitialises a member that does not recover by itself. */
   async untilWhole(): Promise<void> {
     const sinceMs = performance.now();
     const renewed = new Set<string>();

@@ -51,9 +51,7 @@ describe("a server whose clock jumps", () => {
     writeFileSync(folder.file("clock"), `${offset}\n`);
   }
 
-  /**
-   * Returns the code of a deletion over Connect. The long deadline passes only if a clock jump affects it.
-   */
+  /** Returns the code of a deletion over Connect. The long deadline passes only if a clock jump affects it. */
   async function codeOf(token: string): Promise<unknown> {
     const headers = {
       authorization: `Bearer ${token}`,
@@ -93,8 +91,7 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// The database server dates the records, and the store's clock is the true one here. If the store used its own clock,
-// it would drop too much or too little.
+// The database server dates records. With its own clock, the store would drop too much or too little.
 test.each(["+100d", "-100d"])("with a database clock at %s, a store drops records by that clock", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });

@@ -132,10 +132,7 @@ const changes: readonly Change[] = [
     before: ["ann", "bob"], after: ["ann"] },
 ];
 
-/**
- * Returns every state that may remain after a power loss. The kernel may have written any content and any names in
- * time.
- */
+/** Returns every state after a power loss. The kernel may have written any content and any names in time. */
 function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] {
   const everything = [""];
   return (["synced", "current"] as const).flatMap((names) =>

@@ -10,8 +10,7 @@ import { cancelWaitsForStandby, deleteCall, DeleteTally, describePlantDatabase, 
   startDeleteLoad, startPgbouncer, startPooledDatabase, withoutStandby } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 
-// Transaction pooling reuses a server connection for other clients, with all settings that a client
-// has changed with `SET`.
+// Transaction pooling reuses a server connection for other clients, with all settings that `SET` has changed.
 
 const timeout = 300_000;
 const plants = 200_000;

@@ -135,8 +135,7 @@ describe.runIf(isMountTried)("two servers on a folder that is mounted twice", ()
   test("delete each plant once, and lose no deletion when both are killed", { timeout }, async () => {
     using folder = createTempFolder();
     const file = createStore(folder, plants);
-    // Even plants are deleted on both servers. Each odd plant is deleted on only one server, so that the slower server
-    // deletes plants, too.
+    // Both servers delete the even plants. Only one deletes each odd plant, so that the slower one deletes, too.
     const tallies = [0n, 50_000n].map((offset) => new DeleteTally((call) => (call % 2n === 0n ? call : call + offset)));
     {
       const names = [

@@ -36,18 +36,14 @@ function createDisk(): ForgetfulDisk {
   });
 }
 
-/**
- * Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until syncing its log fails.
- */
+/** Returns the output of a process that deletes plants 1 to 10 with keys, until syncing its log fails. */
 const deleteTen = (disk: ForgetfulDisk, fault: string): unknown[] =>
   toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
 
 const toldBy = (output: string): unknown[] =>
   output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 
-/**
- * Expects that a store without some plants is not damaged, whatever part of its file the system has written by itself.
- */
+/** Expects an undamaged store without some plants, whatever part of its file the system has written. */
 function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {
   for (const written of [[], ["plants.db"]]) {
     const file = join(disk.losePower(written), "plants.db");

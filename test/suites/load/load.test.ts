@@ -49,10 +49,9 @@ const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
 const counted: StreamSize = { pieces: 10_000, bytes: countedBytes };
 
 /** Returns what a client counts for a complete stream without an error. */
-const completeStream = ({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> => ({
-  [`${bytes} bytes`]: pieces,
-  "0": 1,
-});
+function completeStream({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> {
+  return { [`${bytes} bytes`]: pieces, "0": 1 };
+}
 
 describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   let program: ClientProgram;

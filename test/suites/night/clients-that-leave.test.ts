@@ -47,12 +47,9 @@ const authorized = { authorization: `Bearer ${token}` };
 const grpc = { "content-type": "application/grpc+proto", te: "trailers" };
 const grpcWeb = { "content-type": "application/grpc-web+proto" };
 
-const post = (path: string, header: Readonly<Record<string, string>>, message: Uint8Array): LeftRequest => ({
-  httpMethod: "POST",
-  path,
-  header,
-  body: encodeEnvelope(0, message),
-});
+function post(path: string, header: Readonly<Record<string, string>>, message: Uint8Array): LeftRequest {
+  return { httpMethod: "POST", path, header, body: encodeEnvelope(0, message) };
+}
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 

@@ -12,10 +12,7 @@ const tickMs = 100;
 /** A clock that stops while the machine stalls. Dispose it with `using`. */
 type RunningClock = Disposable & { elapsedMs(): number };
 
-/**
- * Starts a clock that counts the time in which this process could run. For a pause of the whole machine, the clock
- * counts at most a tenth of a second.
- */
+/** Starts a clock that counts the time in which this process runs, and a machine's pause as a tenth of a second. */
 function startRunningClock(): RunningClock {
   let elapsedMs = 0;
   const timer = setInterval(() => (elapsedMs += tickMs), tickMs);

@@ -14,8 +14,7 @@ import { fuzz, openSchemathesis } from "../../../protoport/testing/src/process/s
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
-// Checks descriptions with tools that their users have, a linter, and a fuzzer that compares the running server with
-// them.
+// Checks descriptions with a linter, and with a fuzzer that compares the running server with them.
 
 const document = join(projectFolder, "openapi.json");
 /** A store in which all plants exist, so that all requests that the description allows must succeed. */
@@ -111,8 +110,7 @@ test.concurrent.each([
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
     let generated = 0;
-    // The phases run one after the other, because in one run, the few cases in the first would leave hardly any for the
-    // second.
+    // Separate runs, because in one run the first phase would leave hardly any cases for the second.
     for (const phases of ["coverage", "fuzzing"]) {
       // oxfmt-ignore
       const result = await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
@@ -135,8 +133,7 @@ const inexpressible: readonly RegExp[] = [
   /: unknown type /,
   // A limit on all parameters together.
   /the URL is longer than 8192 bytes/,
-  // proto3 JSON reads null as a field that is not set. Described as nullable, it would be another type in most
-  // languages.
+  // proto3 JSON reads null as an unset field. Described as nullable, it would be another type in most languages.
   /in body - violates `type` \(was \w+, became null\)\n\n\[200\]/,
 ];
 

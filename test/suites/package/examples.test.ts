@@ -5,8 +5,7 @@ import { createUserProject, type UserProject } from "../../../protoport/test/sup
 import { packedHouses } from "../../support/package/packed-houses.ts";
 import { type CommandLine, freePort, projectFolder, startProgram } from "@protoport/testing/process";
 
-// Copies both houses' examples to a project with the packages, like a reader, and runs the commands in their comments.
-// Ports are replaced by free ones.
+// Runs the commands in the comments of both houses' examples, in a project with the packages, on free ports.
 
 const folders = ["examples", "protoport/examples"];
 const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.3.0" };

@@ -15,8 +15,7 @@ import {
 } from "../../../protoport/test/support/package/user-project.ts";
 import { type HouseTarballs, packedHouses } from "../../support/package/packed-houses.ts";
 
-// Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
-// serves.
+// Installs the packages with each package manager. Checks their dependencies, and that the gateway serves.
 
 /** The commands on the pages about the plant store and Protoport's packages. */
 const ofPage = (page: string): string[] =>

@@ -7,8 +7,7 @@ import { type PostgresServer, runSql, startPostgres, startStandby } from "../../
 import { openShell, startCommandLine } from "../../support/process/index.ts";
 import { installCommands } from "./production.ts";
 
-// Runs the commands under "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary in
-// deploy/postgresql.conf.
+// Runs the commands under "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary.
 
 const [compare = "", promote = "", show = "", follow = "", release = "", reset = "", check = ""] = blocksRunBy(
   "test/suites/prometheus/failover.test.ts",

@@ -72,10 +72,7 @@ export async function openProduction(): Promise<Production> {
   };
 }
 
-/**
- * Writes executable files `plantstore` and `protoport`, which node can run as well, and returns the PATH for
- * them.
- */
+/** Writes programs `plantstore` and `protoport`, which node can run as well, and returns the PATH for them. */
 export function installCommands(folder: TempFolder): string {
   mkdirSync(folder.file("bin"));
   const programs = { plantstore: "src/command/main.ts", protoport: "protoport/proxy/src/command/main.ts" };

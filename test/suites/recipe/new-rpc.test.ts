@@ -6,8 +6,7 @@ import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { buildLimitMs, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 
-// Follows CONTRIBUTING.md's recipe for a new RPC on a copy of the project. Runs its commands, and adds GetPlant to the
-// files that it names.
+// Follows CONTRIBUTING.md's recipe for a new RPC on a copy of the project, and adds GetPlant.
 
 /** A program in the copy that gets 200 plants from a server on a PostgreSQL store, and prints the responses. */
 const getPlants = `

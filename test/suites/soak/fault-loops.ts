@@ -16,11 +16,7 @@ export class FaultLoops {
     this.#onProblem = onProblem;
   }
 
-  /**
-   * Injects each fault once, in the list's order. Then injects each again and again, in random orders, with pauses up
-   * to `pauseMs`.
-   * @param faults - returns the faults that are possible now
-   */
+  /** Injects each fault once, then again and again in random order. @param faults - the currently possible ones */
   async inject(faults: () => readonly Fault[], pauseMs: number): Promise<void> {
     let queue: Fault[] = [];
     let cycles = 0;

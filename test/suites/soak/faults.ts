@@ -5,17 +5,11 @@ import type { Stack } from "./stack.ts";
 import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 
 export interface ServerFault extends Fault {
-  /**
-   * Whether the fault stops the second replica or the proxy. Both occur only in the first half, so that in the
-   * second half a memory or file leak can grow.
-   */
+  /** Only in the first half, because memory and files may grow in the second half unless a program is stopped. */
   readonly isEarly?: true;
 }
 
-/**
- * Returns the server faults.
- * @param migrate - runs the next release's `migrate`
- */
+/** Returns the server faults. @param migrate - runs the next release's `migrate` */
 export function serverFaults(
   stack: Stack,
   database: StoreDatabase,

@@ -21,12 +21,7 @@ export interface Stack extends AsyncDisposable {
   reloadProxy(): void;
 }
 
-/**
- * Starts the replicas and the proxy.
- * @param folder - for logs and the configuration
- * @param url - `DATABASE_URL` of the replicas
- * @param release - the command `plantstore` of the replicas
- */
+/** Starts the replicas and the proxy, with logs in `folder`. @param release - the replicas' `plantstore` */
 export async function startStack(
   folder: string,
   url: string,

@@ -13,9 +13,7 @@ export interface Judgement {
 /** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (protoport/docs/how-to/proxy.md). */
 const maxResidentMiB = 400;
 
-/**
- * Limit of open files after all callers have closed their connections. An idle server has 30 open files.
- */
+/** Limit of open files after all callers have closed their connections. An idle server has 30 open files. */
 const maxOpenFiles = 100;
 /** Limit in MiB for a server's growth in the second half, which begins just after the server's start. */
 const maxGrowthMiB = 150;

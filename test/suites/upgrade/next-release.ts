@@ -4,10 +4,7 @@ import { join } from "node:path";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 
-/**
- * The step that the next release adds to each store. The step expands the schema, so that this release can use the
- * result.
- */
+/** The step that the next release adds to each store, whose result this release can use. */
 const steps = [
   {
     file: "src/stores/postgres/schema/store-schema.ts",

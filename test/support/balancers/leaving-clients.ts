@@ -15,10 +15,7 @@ export interface LeftRequest {
 export interface LeavingClients extends Disposable {
   /** Resolves when each client has received the first bytes. */
   begun(): Promise<unknown>;
-  /**
-   * Cancels all requests. Half are cancelled by FIN and half by RST over HTTP/1.1, by CANCEL and by closing the
-   * connection over HTTP/2.
-   */
+  /** Cancels half of the requests by FIN or CANCEL, and half by RST or by closing the HTTP/2 connection. */
   leave(): void;
 }
 

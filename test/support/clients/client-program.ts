@@ -28,10 +28,7 @@ export type Load = "load" | "echo" | "count";
 
 export interface RunningClient {
   deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
-  /**
-   * Resolves to how often each outcome occurred: code and message for calls, with "#" for the plant, or the size for
-   * messages.
-   */
+  /** Resolves to each outcome's count: code and message for calls, with "#" for the plant; a message's size. */
   load(load: Load, token: string | undefined, amount: number): Promise<Readonly<Record<string, number>>>;
   [Symbol.dispose](): void;
 }

@@ -23,11 +23,7 @@ export const openApiFile: string = join(projectFolder, "openapi.json");
 /** This project's buf, which runs the plugins for all languages. */
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 
-/**
- * Copies a client's recipe, `test/suites/clients/<name>/`, to a folder outside the checkout, where its code is
- * generated and compiled, and returns that folder. Keeps the output from earlier runs, so that compilers skip unchanged
- * files.
- */
+/** Copies `test/suites/clients/<name>/` out of the checkout. Keeps earlier output for incremental builds. */
 export function layOutRecipe(name: string): string {
   const folder = toolsFolder(`client-${name}`);
   cpSync(recipeFolder(name), folder, { recursive: true, preserveTimestamps: true });

@@ -4,11 +4,7 @@ import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deletionsKeptMs, runCall } from "./run-call.ts";
 import type { StartStore } from "./store-host.ts";
 
-/**
- * Returns a function that opens an SQLite store in this process. `kill` terminates the storage thread, which starts
- * again faster than a process.
- * @param change - changes the store, for example to one with a mistake
- */
+/** Opens an SQLite store in this process, where `kill` terminates its thread. @param change - changes the store */
 export function startInThread(change: (store: PlantStore) => PlantStore = (store) => store): StartStore {
   return async (location, onMessage) => {
     const started = once(process, "worker");

@@ -77,10 +77,7 @@ export class StoreHost {
     await this.database.settle();
   }
 
-  /**
-   * Sends deletions concurrently and returns the outcomes by request id.
-   * @param crash - called after this many responses; if it kills the process, the others get no response
-   */
+  /** Sends deletions concurrently, and returns outcomes by request id. `crash` runs after some responses. */
   async delete(
     calls: readonly Call[],
     crash?: { readonly after: number; readonly run: () => Promise<void> },

@@ -6,7 +6,6 @@ import { tarballOf, tarballsIn, type Tarballs } from "../../../protoport/test/su
 export type HouseTarballs = Tarballs & { readonly plantstore: string };
 
 /** Returns the tarballs of both houses that a folder has, by default those that this suite's script has packed. */
-export const packedHouses = (folder: string = join(projectFolder, "dist")): HouseTarballs => ({
-  ...tarballsIn(folder),
-  plantstore: tarballOf("plantstore", folder),
-});
+export function packedHouses(folder: string = join(projectFolder, "dist")): HouseTarballs {
+  return { ...tarballsIn(folder), plantstore: tarballOf("plantstore", folder) };
+}

@@ -10,10 +10,7 @@ export function deleteCall({
   return { subject, requestId, idempotencyKey, context: { signal } };
 }
 
-/**
- * Deletes the first `apart` plants in an event-loop turn each, so that each is a batch of its own while a lane is free,
- * and then the others together.
- */
+/** Deletes the first `apart` plants in separate turns, as separate batches while a lane is free, then the rest. */
 export async function deleteApart<Result>(
   ids: readonly bigint[],
   apart: number,

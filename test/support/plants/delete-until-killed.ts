@@ -1,7 +1,4 @@
-/**
- * Deletes plants 1 to n from the store at a location, each with the idempotency key `key-<id>`, and prints each
- * acknowledged deletion's id. Then waits to be killed.
- */
+/** Deletes plants 1 to n with the keys `key-<id>`, prints each deleted plant's id, and waits to be killed. */
 import { writeSync } from "node:fs";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { deleteCall } from "./delete-call.ts";

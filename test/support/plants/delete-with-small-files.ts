@@ -1,7 +1,4 @@
-/**
- * A process that deletes all plants in an SQLite file, in batches, and prints the outcomes. The shell limits the size
- * of its files, which is a failed write to SQLite.
- */
+/** Deletes all plants of a file in batches, and prints the outcomes. The shell limits the size of its files. */
 import { ConnectError } from "@connectrpc/connect";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "./delete-call.ts";

@@ -260,10 +260,7 @@ async function deletingDuring(opened: Opened, job: () => Promise<unknown>): Prom
   });
 }
 
-/**
- * Describes what holds when other operations run during the jobs on a store.
- * @param added - the facts about jobs that only this kind of store has
- */
+/** Describes what holds when other operations run during jobs. @param added - facts about this kind of store */
 export function describeConcurrentJobs(
   open: OpenWithDatabase,
   pauses: Pauses,

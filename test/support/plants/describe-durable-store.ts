@@ -135,8 +135,7 @@ function testQueue(open: OpenWithDatabase): void {
   });
 
   test("a cancelled call deletes nothing", async () => {
-    // A store sends at most two concurrent batches from each of its queues. On Citus, the first three plants are on two
-    // workers.
+    // Each queue sends at most two concurrent batches. On Citus, the first three plants are on two workers.
     const others = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
     await using opened = await open([...others, 21n]);
     const controller = new AbortController();

@@ -27,10 +27,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     return { store, database, [Symbol.asyncDispose]: close };
   };
 
-  /**
-   * Opens one store for all rows in a table, because starting it takes longer than a row. The rows must not affect each
-   * other.
-   */
+  /** Opens one store for a table's rows, which must not affect each other, because starting takes long. */
   const openForAllRows = (): (() => OpenedDatabase) => {
     let opened: (OpenedDatabase & AsyncDisposable) | undefined;
     beforeAll(async () => void (opened = await open()));

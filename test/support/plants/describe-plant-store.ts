@@ -19,10 +19,7 @@ interface Exceptions {
   readonly lacks?: readonly DurableFact[];
 }
 
-/**
- * The tests for each {@link PlantStore} member. A member without tests does not compile, and a function without tests
- * fails.
- */
+/** The tests for each {@link PlantStore} member. A member without tests does not compile. */
 // oxfmt-ignore
 const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
   delete: testDelete, close: testClose, problem: testProblem, isChecking: testIsChecking,

@@ -5,10 +5,7 @@ import { basename } from "node:path";
 /** The recorded file operations, in order, such as "sync copy.db". Dispose it with `using`. */
 export type FileSteps = Disposable & { readonly steps: readonly string[] };
 
-/**
- * Records which files and folders are synced, linked, renamed and removed, by name, until it is disposed of.
- * @param onStep - called with each step just before it is done
- */
+/** Records which files and folders are synced, linked, renamed and removed. `onStep` is called before each. */
 export function recordFileSteps(onStep: (step: string) => void = () => undefined): FileSteps {
   const steps: string[] = [];
   const paths = new Map<number, string>();

@@ -10,10 +10,7 @@ export interface LeftOnConnections {
   readonly refuses?: true;
 }
 
-/**
- * Everything that docs/reference/postgresql.md lists. The roles `neighbor`, without privileges, and `gardener`, with
- * some, must exist.
- */
+/** Everything that docs/reference/postgresql.md lists. The roles `neighbor` and `gardener` must exist. */
 // oxfmt-ignore
 export const leftOnConnections: readonly LeftOnConnections[] = [
   { name: "another schema", settings: ["search_path"], sql: "SET search_path = neighbor" },

@@ -1,7 +1,4 @@
-/**
- * Moves the store at the first argument to the second, and kills itself before, during or after operation N of the
- * stores, or never if N is 0. Prints the names of the operations.
- */
+/** Moves a store, prints the stores' operations, and kills itself around operation N, or never if N is 0. */
 import { Worker } from "node:worker_threads";
 import type { MovableStore } from "../../../src/stores/contract/movable-store.ts";
 import { movePlants, openMovableStore, type PlantLocation } from "../../../src/stores/index.ts";

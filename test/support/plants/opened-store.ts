@@ -53,10 +53,7 @@ export interface StoreDatabase {
   failDeletions(): Promise<void> | void;
   /** Protects plants from deletion. */
   protect(way: Protection, ids: readonly bigint[]): unknown;
-  /**
-   * Locks plants for another transaction, until it is committed by the returned function. Missing if the database locks
-   * all plants together.
-   */
+  /** Locks plants until the returned function commits. Missing if the database locks all plants together. */
   readonly lock?: (ids: readonly bigint[]) => Promise<() => Promise<void>>;
   /** Returns the plants in all deletion records, in the order in which they were deleted. */
   recorded(): Promise<readonly bigint[]> | readonly bigint[];

@@ -149,10 +149,7 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
 `;
 }
 
-/**
- * Does what a pooler's client may do. Runs SQL, such as a `SET`, on every connection to the server, and leaves the
- * connections in that state to the next clients.
- */
+/** Leaves the state of SQL, such as a `SET`, on every server connection, as another client of the pooler may. */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
   // Each in a transaction, so that no two have the same connection. The last call may have left it read-only or with a
   // role without privileges, because the store need not have used every connection since.

@@ -3,10 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/**
- * Returns the folder with `initdb` and `postgres` from the system, or else from the development dependency.
- * @throws Error when they are missing
- */
+/** Returns the folder of the system's `initdb` and `postgres`, or else the development dependency's. */
 export function postgresBinaries(): string {
   for (const folder of folders()) if (existsSync(join(folder, "initdb"))) return folder;
   throw new Error("these tests need the server binaries of PostgreSQL: initdb and postgres");
@@ -27,9 +24,7 @@ function* folders(): Generator<string> {
   if (embedded !== undefined) yield embedded;
 }
 
-/**
- * Prepares the development dependency's programs, and returns their folder, or `undefined` on unsupported platforms.
- */
+/** Prepares the development dependency's programs. Returns `undefined` on unsupported platforms. */
 export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {

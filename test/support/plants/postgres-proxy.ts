@@ -12,11 +12,7 @@ export interface PostgresProxy extends AsyncDisposable {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/**
- * Starts a proxy to the server whose socket is in `serverFolder`.
- * @param pass - forwards data between a client and the server; when one connection closes, so does the other
- * @param port - the number in the socket's name
- */
+/** Starts a proxy to the server in `serverFolder`. @param pass - forwards data @param port - of the socket's name */
 export async function startPostgresProxy(
   serverFolder: string,
   pass: (client: Socket, server: Socket) => void,

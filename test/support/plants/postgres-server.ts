@@ -19,10 +19,7 @@ export interface PostgresServer extends AsyncDisposable {
   /** Its socket's folder. */
   readonly socketFolder: string;
   readonly log: readonly string[];
-  /**
-   * Creates an empty schema and returns its URL. The schema is isolated like a separate database, and created in a
-   * hundredth of the time.
-   */
+  /** Creates an empty schema, which is as isolated as a database and a hundred times as fast to create. */
   createSchema(): Promise<string>;
   /**
    * Creates a schema with the tables that `migrate` creates and with these plants. Returns the URL. One script creates
@@ -30,10 +27,7 @@ export interface PostgresServer extends AsyncDisposable {
    * both.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
-  /**
-   * Stops the server. `fast` disconnects its clients, `immediate` is a crash that the server notices, and `kill` sends
-   * SIGKILL to all server processes.
-   */
+  /** Stops the server. `immediate` is a crash that it notices. `kill` sends SIGKILL to all its processes. */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
   /** Sends a signal such as SIGSTOP to all its processes. */
   signal(name: NodeJS.Signals): void;
@@ -165,10 +159,7 @@ export async function startStandby(primary: PostgresServer, name: string): Promi
   return { ...standby, promote };
 }
 
-/**
- * Creates a database cluster in a folder. Caches the first cluster for each PostgreSQL version outside the checkout.
- * Copying it takes a quarter of the time.
- */
+/** Creates a cluster in a folder. Copies one that is cached per version, which takes a quarter of the time. */
 function createCluster(folder: string): void {
   const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
   const kept = join(toolsFolder("postgres"), version.trim().replaceAll(/[^\w.]+/g, "-"));
@@ -196,10 +187,7 @@ function createServerFolder(parent: string): string {
 // Bytes that a test's largest cluster needs, with ten million plants.
 const memoryFreeMin = 4 * 2 ** 30;
 
-/**
- * Returns the folder for clusters, in memory if there is enough. The store requires fsync, and a machine does not crash
- * in a test, so waiting for a disk would gain nothing.
- */
+/** Returns the folder for clusters, in memory if there is enough, because fsync gains nothing in a test. */
 function fastFolder(): string {
   const memory = "/dev/shm";
   if (!existsSync(memory)) return tmpdir();
@@ -295,21 +283,16 @@ function runAsOwner(folder: string, program: string, args: readonly string[]): v
 
 const binary = (program: string): string => join(postgresBinaries(), program);
 
-const asOwner = (folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } => ({
-  ...serverOwner(),
-  cwd: folder,
-  env: { ...process.env, LC_ALL: "C" },
-});
+function asOwner(folder: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
+  return { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+}
 
 function giveToOwner(path: string): void {
   const owner = serverOwner();
   if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, path]);
 }
 
-/**
- * Returns the user that runs a server's programs, or `undefined` if the user of the tests does. PostgreSQL and
- * PgBouncer do not run as root.
- */
+/** Returns another user to run a server's programs, which do not run as root, or `undefined`. */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   nobody ??= { uid: idOfNobody("-u"), gid: idOfNobody("-g") };

@@ -24,10 +24,7 @@ export interface RunBatchOptions {
   readonly defer?: (one: Requested) => void;
 }
 
-/**
- * Runs a batch, and returns whether each deletion has deleted its plant, or `undefined` for all other outcomes.
- * @throws BatchFailure if the batch has failed
- */
+/** Runs a batch, and returns whether each plant was deleted, or `undefined`. @throws BatchFailure if it fails */
 export async function runBatchWith(
   session: Session,
   batch: readonly SentDeletion[],

@@ -12,10 +12,7 @@ export interface ChildServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/**
- * Starts `plantstore serve` on a free port with an SQLite file as its store, which is created if missing. Dispose it
- * with `await using`.
- */
+/** Starts `plantstore serve` on a free port with an SQLite file, which is created if missing. */
 export async function startChildServer(databaseFile: string): Promise<ChildServer> {
   createMissingStore(databaseFile);
   const server = startCommandLine(["serve"], dirname(databaseFile), {

@@ -15,11 +15,7 @@ export function canMount(): boolean {
   }
 }
 
-/**
- * Starts `plantstore` from source in a folder, after shell commands whose mounts no other process has. The mounts
- * disappear with the process.
- * @param mounts - for example `mount --bind volume data`
- */
+/** Starts `plantstore` after shell commands such as `mount --bind volume data`, which only its process sees. */
 export function startWithMounts(
   mounts: string,
   args: readonly string[],

@@ -4,10 +4,7 @@ import { runCommandLine } from "../../../src/command/run-command-line.ts";
 /** The exit code and the output of a command line. */
 export type Ended = { readonly exitCode: number; readonly out: readonly string[]; readonly err: readonly string[] };
 
-/**
- * Runs a command line in the test's process, with a slow terminal without progress.
- * @param terminal - replaces members of the terminal
- */
+/** Runs a command line in this process, with a slow terminal without progress. `terminal` replaces its members. */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},

@@ -49,10 +49,7 @@ export function openApiGeneratorStep(generator: string, output: string, ...prope
 /** The recipes' folder outside the checkout, and the environment for their programs. */
 export type GeneratorFolder = { readonly folder: string; readonly environment: Readonly<Record<string, string>> };
 
-/**
- * Copies `protoport/test/suites/generators/` to a folder outside the checkout. Adds its packages, and the description for two
- * services whose RPCs and messages have common names.
- */
+/** Copies `protoport/test/suites/generators/` out of the checkout, with its packages and the description. */
 export async function layOutGenerators(): Promise<GeneratorFolder> {
   const folder = toolsFolder("generators");
   cpSync(recipes, folder, { recursive: true, preserveTimestamps: true });

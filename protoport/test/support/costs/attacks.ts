@@ -92,10 +92,7 @@ export const restReadings: readonly Field[] = [
 /** The largest header list that the server accepts (RFC 9113 §6.5.2). */
 const maxListBytes = 16 * 1024;
 
-/**
- * Fills a header up to the limit with small fields, which take more memory than their text. The fields differ from
- * stream to stream, because equal header blocks are decoded only once.
- */
+/** Fills a header up to the limit with small fields. They differ by stream, since equal blocks are decoded once. */
 export function filled(header: readonly Field[], streamId: number): Field[] {
   const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
   const more = Array.from({ length: Math.trunc((maxListBytes - usedBytes) / 42) }, (_, i): Field => [

@@ -11,10 +11,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 export const routes = (router: ConnectRouter): ConnectRouter => router;
 `;
 
-/**
- * Declares tests that blocks of code compile, with the declarations that the text around the blocks assumes, in a folder
- * of the project. The packages and their dependencies are then resolved as in a user's program.
- */
+/** Declares tests that code blocks compile, after the declarations that the text around them assumes. */
 export function checkCode(blocks: readonly PageBlock[], surroundings: string, parent: string): void {
   let folder: string;
   let problems: string;

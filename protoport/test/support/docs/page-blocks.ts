@@ -142,10 +142,7 @@ export function fits({ page, section, language, start = "" }: BlockRule, block: 
   );
 }
 
-/**
- * Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. By
- * default, they are Protoport's.
- */
+/** Returns the blocks that a test runs, by its path in the project. Throws when there are none. */
 export function blocksRunBy(
   test: string,
   blocks: readonly PageBlock[] = pageBlocks,

@@ -43,10 +43,7 @@ function sourcesOf(file: string): readonly string[] {
 /** Letters that a title needs in addition to placeholders, so that it does not match nearly any text. */
 const minFixedLetters = 6;
 
-/**
- * Returns patterns that match the titles in a test file. They are its strings, in which a vitest placeholder matches
- * any text. Placeholders at the end are optional.
- */
+/** Returns patterns for a test file's titles, in which a vitest placeholder matches any text. */
 function titlesIn(source: string): readonly RegExp[] {
   const strings = source.matchAll(/"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
   return Array.from(strings, ([, quoted, template]) => quoted ?? template ?? "").flatMap((text) => {

@@ -4,10 +4,7 @@ import { dirname, join } from "node:path";
 import { createTempFolder, projectFolder } from "@protoport/testing";
 import { pageBlocks } from "../docs/page-blocks.ts";
 
-/**
- * Writes `proto/greet.proto`, the definition in Protoport's README, to a folder, and generates `gen/greet_pb.ts` from
- * it with the tutorial's buf configuration. The packages' READMEs use these files.
- */
+/** Writes `proto/greet.proto` from Protoport's README, and generates `gen/greet_pb.ts` as the tutorial does. */
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();
   for (const { page, language, text } of pageBlocks) {

@@ -16,10 +16,7 @@ export interface LocalRegistry extends Disposable {
   readonly run: (command: string, folder: string) => Promise<string>;
 }
 
-/**
- * Starts a {@link LocalRegistry} without packages.
- * @param own - matches the names of packages that only this registry has
- */
+/** Starts a {@link LocalRegistry}. @param own - matches the names of packages that only this registry has */
 export async function startRegistry(own: RegExp = /protoport/): Promise<LocalRegistry> {
   /** The published documents by package name, and their tarballs by path. */
   const packages = new Map<string, unknown>();
@@ -64,11 +61,7 @@ export async function startRegistry(own: RegExp = /protoport/): Promise<LocalReg
 /** What npm prints while it publishes a package. */
 export type PrintedPublication = { readonly id: string; readonly printed: string };
 
-/**
- * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported
- * CI.
- * @param built - the packages' folders in dist/, in the order of publication
- */
+/** Publishes packages from dist/, in this order, with the release commands, but without provenance. */
 export async function publishPackages(
   { run }: LocalRegistry,
   built: readonly string[] = protoportPackages,

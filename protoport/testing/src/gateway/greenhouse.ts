@@ -45,10 +45,7 @@ export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
   return new Promise((resolve) => acceptedSocket().once(event, resolve));
 }
 
-/**
- * Starts a gateway. RPCs without an implementation are unimplemented.
- * @param create - creates the gateway. By default, the gateway has the usual protocols
- */
+/** Starts a gateway. RPCs without an implementation are unimplemented. @param create - creates the gateway */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   options: Partial<GatewayOptions> = {},

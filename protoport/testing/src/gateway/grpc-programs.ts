@@ -96,10 +96,7 @@ async function buildRust(): Promise<GrpcProgram> {
 // The file name that the backends in protoport/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
-/**
- * Copies a server's source to a folder that is kept between runs, and returns the folder. Does not write files that are
- * up to date, because another test file may be reading them.
- */
+/** Copies a server's source to a kept folder. Skips equal files, because another test may be reading them. */
 function copyRecipe(recipe: string): string {
   const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });

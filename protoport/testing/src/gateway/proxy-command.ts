@@ -57,10 +57,7 @@ export class ProxyCommand implements AsyncDisposable {
     return url;
   }
 
-  /**
-   * Returns the match in the first matching line, or `undefined` if the command ends first.
-   * @param from - index of the first line to check
-   */
+  /** Returns the first line's match from line `from` on, or `undefined` if the command ends first. */
   async waitForLine(pattern: RegExp, from: number = 0): Promise<RegExpExecArray | undefined> {
     return await within(this.#findLine(pattern, from), `a line that matches ${String(pattern)}`);
   }

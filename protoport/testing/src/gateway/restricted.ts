@@ -9,10 +9,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
-/**
- * Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without its file.
- * @param others - further options to include
- */
+/** Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without its file. */
 export function restrictedTo<Options extends DescMessage>(
   labels: string,
   schema: Options,
@@ -38,10 +35,7 @@ export function restrictedGreenhouse(): DescFile {
   return { ...file_greenhouse_v1_greenhouse, proto };
 }
 
-/**
- * Returns the linked services of {@link restrictedGreenhouse} with two additions. The additions are a field `mode` with
- * the internal enum value `FLOOD`, and the internal service `Maintenance`.
- */
+/** The services of {@link restrictedGreenhouse} with a field with an internal enum value, and an internal service. */
 export function restrictedServices(): readonly DescService[] {
   const { proto } = restrictedGreenhouse();
   proto.enumType.push(
@@ -72,10 +66,7 @@ export function restrictedServices(): readonly DescService[] {
   return [...types].filter((type) => type.kind === "service");
 }
 
-/**
- * The greenhouse with `protoport.auth.v1.required_scopes` as an unknown field, as without the option's file.
- * @param scopes - each RPC's scopes by its name. An RPC that is not listed does not have the option
- */
+/** The greenhouse with `protoport.auth.v1.required_scopes` as an unknown field. @param scopes - by RPC */
 export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
   const options = Object.entries(scopes).map(([name, required]): [string, UnknownField] => {
     const rule = new BinaryWriter();
@@ -86,10 +77,7 @@ export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string
   return greenhouseWithOptions(Object.fromEntries(options));
 }
 
-/**
- * Returns the greenhouse with custom options as unknown fields, as in descriptors without the options' files.
- * @param options - each RPC's custom option by name
- */
+/** The greenhouse with custom options as unknown fields, as in descriptors without their files, by RPC. */
 export function greenhouseWithOptions(options: Readonly<Record<string, UnknownField>>): typeof GreenhouseService {
   const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);
   for (const method of proto.service.flatMap((service) => service.method)) {

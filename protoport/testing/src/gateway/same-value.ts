@@ -1,7 +1,4 @@
-/**
- * Returns whether two values, such as messages, are deeply equal, including prototypes. The function is faster than
- * `deepStrictEqual`, and as strict except that it ignores the order of properties.
- */
+/** As strict as `deepStrictEqual`, and faster, except that it ignores the order of properties. */
 export function isSameValue(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -5,10 +5,7 @@ import { bind } from "../../../gateway/src/engine/bind.ts";
 import { detectProtocol, putBack } from "../../../gateway/src/engine/first-bytes.ts";
 import type { Gateway, ListenOptions } from "../../../gateway/src/index.ts";
 
-/**
- * Returns a gateway that serves with `handler` on node:http and node:http2, on one port. Node's servers have the limits
- * that let the gateway refuse a header or a missing Host with an error record.
- */
+/** Returns a gateway that serves with `handler` on node:http and node:http2, on one port, with its limits. */
 export function serveWithHandler(gateway: Gateway): Gateway {
   const { handler, checkContinue } = gateway;
   const http1Options = { maxHeaderSize: 64 * 1024, requireHostHeader: false, keepAliveTimeout: 75_000 };

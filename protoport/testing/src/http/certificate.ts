@@ -15,11 +15,7 @@ const tag = {
   sequence: 0x30, set: 0x31, context0: 0xa0, context3: 0xa3, dnsName: 0x82, ipAddress: 0x87,
 } as const;
 
-/**
- * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 to 2100.
- *
- * The certificate is its own authority, so it also authenticates a client.
- */
+/** Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), which is its own authority. */
 export function createCertificate(
   name: string,
   notAfter: Date = endOfCentury,

@@ -23,10 +23,7 @@ export async function openFetch(
   return await fetch(new Request(origin + path, sent));
 }
 
-/**
- * A request whose body is sent in pieces. The pieces are chunks on HTTP/1.1, DATA frames on HTTP/2, and stream chunks
- * on Fetch. Dispose of the upload with `using`, which aborts the request.
- */
+/** A request body that is sent in pieces: HTTP/1.1 chunks, DATA frames or stream chunks. `using` aborts it. */
 export interface Upload extends Disposable {
   /** Number of bytes that were written, but that the server has not received yet. */
   readonly waitingBytes: number;

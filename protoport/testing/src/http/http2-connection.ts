@@ -61,11 +61,7 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
   return await connection.exchange(request);
 }
 
-/**
- * Reads a stream's complete response.
- *
- * A stream that is reset after the header has a response with a reset code. Before the header, rejects with the code.
- */
+/** Reads a stream's complete response. Rejects if the stream is reset before the response header. */
 export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;
   let header: Field[] = [];

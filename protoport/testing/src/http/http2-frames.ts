@@ -96,12 +96,9 @@ export function readFrames(socket: Readable): FrameStream {
 }
 
 /** Creates a frame. By default, the payload is empty. */
-export const frame = (type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame => ({
-  type,
-  flags,
-  streamId,
-  payload: Buffer.from(payload),
-});
+export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
+  return { type, flags, streamId, payload: Buffer.from(payload) };
+}
 
 /** A PING frame, which the server acknowledges after it has handled the frames before it. */
 export const pingFrame: Frame = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -24,10 +24,7 @@ export function startNode(
   return startProgram(process.execPath, args, folder, { ...compileCache, ...environment });
 }
 
-/**
- * Starts a program in a folder, with only PATH and these environment variables.
- * @param detached - whether the process leads a separate process group, to which a test can send a terminal's signals
- */
+/** Starts a program with only PATH and these variables. @param detached - leads a separate process group */
 export function startProgram(
   file: string,
   args: readonly string[],

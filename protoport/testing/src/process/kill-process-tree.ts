@@ -4,10 +4,7 @@ import { within } from "../deadline.ts";
 
 const pollIntervalMs = 10;
 
-/**
- * Kills a process and its children with SIGKILL, so that no process can react when another process exits. Resolves once
- * the children have released all resources, such as shared memory.
- */
+/** Kills a process and its children at once with SIGKILL, and waits until they have released all resources. */
 export async function killProcessTree(pid: number): Promise<void> {
   // A stopped process starts no more children.
   process.kill(pid, "SIGSTOP");

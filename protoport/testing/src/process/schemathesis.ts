@@ -16,10 +16,7 @@ interface FuzzResult {
   readonly failures: readonly string[];
 }
 
-/**
- * Sends requests that an OpenAPI description allows, and others. Returns the failed checks.
- * @param programs - the folder that {@link openSchemathesis} returned
- */
+/** Sends requests that an OpenAPI description allows, and others. @param programs - of {@link openSchemathesis} */
 export async function fuzz(
   programs: string,
   file: string,

@@ -1,7 +1,4 @@
-/**
- * An environment in which a program sends itself a signal when it loads a module, always at the same line.
- * @param module - the end of the module's path, such as `/command/program.ts`
- */
+/** An environment in which a program signals itself when it loads a module, given by the end of its path. */
 export function signalAtLoad(signal: NodeJS.Signals, module: string): Readonly<Record<"NODE_OPTIONS", string>> {
   const program = `import { registerHooks } from "node:module";
     registerHooks({

@@ -2,10 +2,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 
-/**
- * Returns a folder outside the checkout for tools and builds that are kept between test runs. `TEST_TOOLS` is the
- * folder's parent. The default parent is `~/.cache/gateway-tests`.
- */
+/** Returns a folder for tools and builds that are kept between runs, in `TEST_TOOLS` or ~/.cache/gateway-tests. */
 export function toolsFolder(name: string): string {
   const folder = resolve(process.env["TEST_TOOLS"] || join(homedir(), ".cache", "gateway-tests"), name);
   mkdirSync(folder, { recursive: true });

@@ -7,10 +7,7 @@ import { AlwaysOnSampler, InMemorySpanExporter, ParentBasedSampler, type Readabl
 /** A registered OpenTelemetry SDK. */
 export type RegisteredSdk = Disposable & { readonly spans: readonly ReadableSpan[] };
 
-/**
- * Registers the OpenTelemetry SDK in this process until it is disposed of, and collects the recorded spans.
- * @param parts - replace the default configuration
- */
+/** Registers the OpenTelemetry SDK in this process until it is disposed of. `parts` replace the configuration. */
 export function registerSdk(parts: Partial<NodeSDKConfiguration> = {}): RegisteredSdk {
   const exporter = new InMemorySpanExporter();
   // oxfmt-ignore

@@ -16,10 +16,7 @@ const byAlternative = new Set([
 // Older versions of protobuf-es drop the map key `__proto__`.
 const failingHere: readonly string[] = isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
 
-/**
- * Returns a line for each case that fails, or that passes by an alternative that this gateway does not use. Without
- * `knownFailing`, the backend is in this process.
- */
+/** Returns the cases that fail, or pass by an alternative that this gateway does not use. By default in process. */
 export async function failures(
   some: readonly Case[],
   exchange: Exchange,

@@ -10,10 +10,9 @@ import { bearer, startPlantServer, tokens } from "../../../support/server/plant-
 /** Fields that differ between calls and verifiers. */
 const ownEach = ["time", "requestId", "durationMs", "reason"] as const;
 
-const comparable = (line: object): unknown => ({
-  ...line,
-  ...Object.fromEntries(ownEach.map((name) => [name, name in line ? "own" : "missing"])),
-});
+function comparable(line: object): unknown {
+  return { ...line, ...Object.fromEntries(ownEach.map((name) => [name, name in line ? "own" : "missing"])) };
+}
 
 test.each(blocksRunBy("test/suites/check/examples/documented-log.test.ts"))(
   "the line documented at line $line in $page is logged",

@@ -17,10 +17,7 @@ const secret = "what the provider knows us by";
 const recipes = blocksRunBy("test/suites/check/examples/documented-settings.test.ts");
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
-/**
- * Returns the variables that a block sets with lines such as NAME=VALUE, which may end in a comment. Throws for unknown
- * settings.
- */
+/** Returns the variables that lines such as NAME=VALUE set. Throws for unknown settings. */
 function readVariables(block: string): Record<string, string> {
   return Object.fromEntries(
     block.split("\n").map((line) => {

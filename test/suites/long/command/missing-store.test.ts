@@ -34,9 +34,7 @@ const missingStores: readonly MissingStore[] = [
     problem: () => "the path is a symbolic link to volume.db, which does not exist", isRefusedByMigrate: true },
 ];
 
-/**
- * The commands that require a store, and the setting that their message names if they also read its URL from a file.
- */
+/** The commands that require a store, and the setting in their message if they also read its URL from a file. */
 // oxfmt-ignore
 const commands: readonly { words: readonly string[]; setting?: string }[] = [
   { words: ["serve", "--port", "0"], setting: "DATABASE_URL: " }, { words: ["check"], setting: "DATABASE_URL: " },

@@ -177,8 +177,7 @@ test("a server becomes unready after its database file is deleted", async () => 
   const baseUrl = await baseUrlOf(server);
   rmSync(folder.file("plants.db"));
   expect(await deletePlant(baseUrl, 1)).toBe(400);
-  // This line appears after the check that could exit the process. The process must not exit, because a restart would
-  // serve an empty store.
+  // After this line, the process could exit. It must not, because a restart would serve an empty store.
   await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
   server.process.kill("SIGTERM");

@@ -41,10 +41,7 @@ async function serve(
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
-/**
- * Waits until this many workers have listened. Waits for one line after the other, because the first worker starts
- * before all others.
- */
+/** Waits until workers have listened, for one line after the other, because the first worker starts first. */
 async function findListening(server: CommandLine, times: number): Promise<void> {
   for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
 }

@@ -161,8 +161,7 @@ test("a server exports metrics at intervals, and once more when it stops", async
   const before = collector.requests.length;
   await traced.server.drain();
   expect(collector.requests.length).toBeGreaterThan(before);
-  // The export timeout of 30 s does not keep the process alive. Timers of closing connections may remain a little
-  // longer.
+  // The export timeout of 30 s keeps no process alive. Closing connections' timers may remain a little longer.
   const untilMs = performance.now() + 10_000;
   while (countRefTimers() > timersOfOthers && performance.now() < untilMs) await nextTurn();
   expect(countRefTimers()).toBeLessThanOrEqual(timersOfOthers);

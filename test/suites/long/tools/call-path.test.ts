@@ -10,10 +10,7 @@ const rules = "gateway/protocols/rest/rules/";
 const awaited = "gateway/http/node/";
 const proxy = ["proxy/client/", "proxy/forward/", "proxy/upstreams/"];
 
-/**
- * How often a warm call changes the module, and the modules that it enters. Each protocol's limit is the current number,
- * so that no change adds one unnoticed.
- */
+/** How often a warm call changes the module, and the modules that it enters. Each limit is the current number. */
 const calls = [
   { format: "rest", maxEntries: 27, own: [json, rules] },
   { format: "grpc", maxEntries: 31, own: [awaited, ...binary] },

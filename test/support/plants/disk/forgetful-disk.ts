@@ -45,10 +45,7 @@ export class ForgetfulDisk {
     writeFileSync(join(this.#state, "names"), names.join(""));
   }
 
-  /**
-   * Runs a program on this Node.js, and returns its output.
-   * @param fault - makes one sync fail, see DISK_FAULT in disk.c
-   */
+  /** Runs a program on this Node.js, and returns its output. @param fault - DISK_FAULT in disk.c */
   run(args: readonly string[], fault?: string): string {
     const { stdout, stderr, error } = spawnSync(process.execPath, args, {
       env: { ...this.#environment(), ...(fault === undefined ? {} : { DISK_FAULT: fault }) },
@@ -59,10 +56,7 @@ export class ForgetfulDisk {
     return stdout;
   }
 
-  /**
-   * Runs a program on this Node.js, and resolves to its exit code and standard error.
-   * @param onStep - called before each file or folder sync and after each rename, while the program waits
-   */
+  /** Runs a program, and calls `onStep` before each sync and after each rename, while the program waits. */
   async runInSteps(args: readonly string[], onStep: () => void): Promise<{ exitCode: number | null; stderr: string }> {
     const env = { ...this.#environment(), DISK_STEPS: "on" };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe", "pipe"] });

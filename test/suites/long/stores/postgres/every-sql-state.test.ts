@@ -117,10 +117,7 @@ describe.concurrent("each SQLSTATE of PostgreSQL", () => {
   });
 });
 
-/**
- * Starts a proxy that replaces the response to the next statements which delete plant 1 by an error without a context.
- * Before the commit, the server does not get the statement.
- */
+/** Starts a proxy that responds to the next deletions of plant 1 with an error without a context. */
 function startFailingProxy(
   faults: { readonly sqlState: string; left: number },
   moment: "before-commit" | "after-commit",

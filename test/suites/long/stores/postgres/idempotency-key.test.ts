@@ -31,10 +31,9 @@ const taken = { status: "rejected", reason: expect.objectContaining({ code: Code
 const deleted = { status: "fulfilled", value: true };
 const missing = { status: "fulfilled", value: false };
 
-const keyed = (idempotencyKey: string, changes: Partial<DeleteCall> = {}): DeleteCall => ({
-  ...deleteCall({ idempotencyKey }),
-  ...changes,
-});
+function keyed(idempotencyKey: string, changes: Partial<DeleteCall> = {}): DeleteCall {
+  return { ...deleteCall({ idempotencyKey }), ...changes };
+}
 
 /** Creates one batch's deletions, and returns them with their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {

@@ -23,10 +23,9 @@ import { cancelWaitsForStandby, deleteCall, describePlantDatabase, describePlant
 
 const server = await startPostgresOfFile();
 
-const pendingOf = (id: bigint, idempotencyKey?: string, doubts: readonly string[] = []): SentDeletion => ({
-  ...sentDeletion(id, deleteCall({ idempotencyKey })),
-  doubts: [...doubts],
-});
+function pendingOf(id: bigint, idempotencyKey?: string, doubts: readonly string[] = []): SentDeletion {
+  return { ...sentDeletion(id, deleteCall({ idempotencyKey })), doubts: [...doubts] };
+}
 
 const token = randomUUID();
 

@@ -5,8 +5,7 @@ import { leftOnConnections } from "../../../../support/plants/left-on-connection
 import { projectFolder } from "@protoport/testing/process";
 import { sourceFiles } from "../../../../../protoport/testing/src/source-files.ts";
 
-// docs/reference/postgresql.md lists the settings of a session that could affect the store's guarantees. Those that
-// leftOnConnections changes have a test behind PgBouncer, in the suite `crash`.
+// The settings in docs/reference/postgresql.md. The suite `crash` tests leftOnConnections behind PgBouncer.
 
 const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
 const page = read("docs/reference/postgresql.md");

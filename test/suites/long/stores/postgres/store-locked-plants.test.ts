@@ -107,8 +107,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const begunMs = performance.now();
     await using store = closing(await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch }));
     for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    // The deletions' connection and, on a slow machine, one that has checked the server meanwhile. Retention closes its
-    // connection soon.
+    // The deletions' connection, and perhaps a health check's. Retention closes its connection soon.
     const most = performance.now() - begunMs < watchIntervalMs ? 1 : 2;
     const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
     await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
@@ -128,9 +127,7 @@ describe("a PostgreSQL store with locked plants", () => {
     expect(await opened.plants()).toEqual([1n]);
   });
 
-  /**
-   * Unlocks a deletion's plant while the store closes. Returns the outcome, and the number of remaining connections.
-   */
+  /** Unlocks a deletion's plant while the store closes. Returns the outcome, and the remaining connections. */
   async function closeWhileLocked(): Promise<unknown> {
     await using opened = await openStoreWith(server, [1n]);
     let connections = 0;

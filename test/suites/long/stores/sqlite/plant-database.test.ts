@@ -130,8 +130,7 @@ describe("backing up", () => {
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
     const before = await Promise.all([1n, 2n, 3n].map((id) => store.delete(id, deleteCall())));
-    // Deleted in two batches. With more batches, a machine that stalls for a second would look like an overloaded
-    // store.
+    // Two batches. With more, a machine that stalls for a second would look like an overloaded store.
     const during = Promise.all(Array.from({ length: 2_000 }, (_, i) => store.delete(BigInt(i + 4), deleteCall())));
     backUp(file, folder.file("copy.db"));
     expect([...before, ...(await during)]).not.toContain(false);

@@ -15,11 +15,9 @@ const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-
 const batchOf = (id: bigint): BatchRow[] => [[id, "", "", null]];
 
 /** The reply to a check of a healthy file. */
-const withName = (hasSecondName: boolean): object => ({
-  outcomes: [],
-  problem: undefined,
-  file: { hasSecondName, areCheckpointsStalled: false },
-});
+function withName(hasSecondName: boolean): object {
+  return { outcomes: [], problem: undefined, file: { hasSecondName, areCheckpointsStalled: false } };
+}
 
 describe("the storage thread", () => {
   test("checks whether the file can be written", async () => {

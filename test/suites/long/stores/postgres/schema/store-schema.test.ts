@@ -21,10 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/**
- * Creates a schema whose tables are named like a store's tables, and whose functions are named like the server's
- * functions. Using these tables or functions fails.
- */
+/** Creates a schema with tables and functions named like a store's. Using these tables or functions fails. */
 const decoySql = `
   CREATE SCHEMA decoy;
   CREATE VIEW decoy.plants AS SELECT 1::bigint AS id;

@@ -73,8 +73,7 @@ describe("prepared statements for deletions", () => {
     const before = await openPostgresStore({ url });
     await before.delete(1n, deleteCall());
     await before.close();
-    // While the statement without a key runs, its trigger prepares another statement under the name that the next
-    // connection uses.
+    // The trigger prepares another statement under the name that the next connection uses.
     await runSql(
       url,
       `INSERT INTO plants VALUES (1);
