@@ -3,8 +3,6 @@ import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { descriptorSetOf, restrictedServices, serviceWithRoutes, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
 
-// Routes and names of a proxy whose upstreams, rules and own services have something in common.
-
 /** Creates a proxy that is closed at the end of the test. */
 async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
   const proxy = await createProxy(options);

@@ -10,8 +10,6 @@ import { descriptorSetOf, respondWatered, restrictedGreenhouse, startScriptedSer
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { createTestGateway, exchangeFetch, startOnLoopback } from "@protoport/testing";
 
-// The connections that reconfigure closes, and reloads after it.
-
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
 test.each([

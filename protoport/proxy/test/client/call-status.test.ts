@@ -6,8 +6,6 @@ import { codeOfHttpStatus, readStatus, resetError, responseError } from "../../s
 import { readResponseHead } from "../../src/client/client-method.ts";
 import { malformedResponseError, transportError } from "../../src/forward/upstream-errors.ts";
 
-// The errors for responses and resets by a gRPC server, and what the proxy's caller gets instead.
-
 const internal = Code.Internal;
 const notNumber = "the grpc-status of the response is not a number";
 const details = "grpc-status-details-bin";

@@ -17,8 +17,6 @@ import {
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// When a failed call is retried, and how many attempts the server gets.
-
 const policy: RetryPolicy = {
   maxAttempts: 4,
   initialBackoffMs: 1,

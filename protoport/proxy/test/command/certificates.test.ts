@@ -8,8 +8,6 @@ import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { type Certificate, createCertificate } from "../../../testing/src/http/certificate.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// The certificate in use after reloads, the problem that is reported, and the certificates that --check refuses.
-
 const [first, second, expired, early] = [
   createCertificate("first"),
   createCertificate("second"),

@@ -4,8 +4,6 @@ import { ConfigurationFile } from "../../src/command/configuration-file.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 
-// Which settings a configuration reload changes, and which only a restart changes.
-
 const upstreams = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
 
 function read(text: string): Promise<ProxySettings> {

@@ -4,8 +4,6 @@ import { createTestGateway, statelessRequest, createTempFolder } from "@protopor
 import { descriptorSetOf, ProxyCommand, respondWatered, startScriptedServer } from "@protoport/testing/proxy";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
-// A running proxy command reads its changed configuration file again.
-
 const folder = createTempFolder();
 const file = folder.file("proxy.yaml");
 const descriptors = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));

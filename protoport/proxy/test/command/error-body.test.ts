@@ -5,8 +5,6 @@ import { descriptorSetOf, ProxyCommand, serviceWithRoutes, startGreenhouse } fro
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// The setting rest.errorBody.
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

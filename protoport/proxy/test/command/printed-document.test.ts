@@ -4,8 +4,6 @@ import { descriptorSetOf, ProxyCommand, runProxyCommand, scopedGreenhouse } from
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
-// protoport --openapi
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

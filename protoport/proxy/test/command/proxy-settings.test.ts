@@ -7,8 +7,6 @@ import { type ProxySettings, toProxySettings } from "../../src/command/proxy-set
 import { createRequiredScopes } from "../../src/definitions/index.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 
-// What the proxy command makes of its settings, and which settings contradict each other.
-
 function read(text: string): Promise<ProxySettings> {
   const upstreams = 'upstreams: [{ addresses: ["dns:a:1"], descriptors: reflection }]';
   return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreams}\n${text}\n` }));

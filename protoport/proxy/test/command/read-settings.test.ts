@@ -2,8 +2,6 @@ import { afterAll, expect, test } from "vitest";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSettings } from "../../src/command/read-settings.ts";
 
-// Which flags must or must not be combined.
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const [text, empty] = [folder.write("text.pem", "no certificate"), folder.write("empty.pem", "")];

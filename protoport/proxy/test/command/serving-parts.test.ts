@@ -5,8 +5,6 @@ import { closeParts, openParts, readinessOf, type ServingParts } from "../../src
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// Which parts of a proxy a configuration reload shares with the previous ones, and which it closes.
-
 const folder = createTempFolder();
 const hashes = folder.write("hashes", `sha256:${hash("sha256", "token")} shop - -\n`);
 const invalidPem = folder.write("invalid.pem", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n");

@@ -4,8 +4,6 @@ import { ProxyCommand, type RouteTexts, runProxyCommand, serviceWithRoutes } fro
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { checkDefinition, compareDefinitions, type Definition, parseDefinition } from "../../src/definitions/entry.ts";
 
-// The operation ids of a definition and of a proxy.
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

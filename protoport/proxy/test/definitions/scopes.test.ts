@@ -7,8 +7,6 @@ import { createProxyDocs } from "../../src/command/serving-parts.ts";
 import { compareDefinitions, parseDefinition, writeOpenApi } from "../../src/definitions/entry.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";
 
-// The option protoport.auth.v1.required_scopes of a definition, in OpenAPI documents and in comparisons.
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

@@ -16,8 +16,6 @@ import { descriptorSetOf, encodeEnvelope, grpcHead, startScriptedServer } from "
 import { frameFlag, frameType, headersFrame, startGreenhouse, type TestGreenhouse } from "@protoport/testing";
 import { exchangeFetch, type HttpRequest, openFetchUpload } from "@protoport/testing/http";
 
-// How forwarded calls start and end: after the shutdown signal, with timeouts, with errors, and during an upload.
-
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };

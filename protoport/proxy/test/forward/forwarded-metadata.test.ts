@@ -5,8 +5,6 @@ import type { Caller } from "../../../gateway/src/serve/index.ts";
 import { compileForwardRules, type ForwardRules } from "../../src/forward/forward-rules.ts";
 import { forwardHeader, ResponseMetadata } from "../../src/forward/forward-call.ts";
 
-// Which credentials are forwarded per protocol, and which fields of a response go to its header and trailer.
-
 interface CallHeaders {
   readonly requestHeader: Headers;
   readonly responseHeader: Headers;

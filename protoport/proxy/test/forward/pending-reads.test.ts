@@ -5,8 +5,6 @@ import { openGreenhouseClient, respondWatered, wateringOf } from "../../../testi
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { readInTime, toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 
-// Descriptor sources whose reads do not resolve and ignore their signal.
-
 afterEach(() => void vi.useRealTimers());
 
 /** An upstream whose second read does not resolve. */

@@ -18,8 +18,6 @@ import {
 } from "../../../gateway/src/reflection/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// Tests reading descriptors by reflection, and the errors for servers with invalid reflection.
-
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type ReflectionRequest = ServerReflectionRequest["messageRequest"];
 

@@ -14,8 +14,6 @@ import type { GreenhouseClient } from "@protoport/testing/proxy";
 import { settingFrame, openGreenhouseClient, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Tests the effect of each upstream limit.
-
 function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
   return openGreenhouseClient({ addresses, ...options });
 }

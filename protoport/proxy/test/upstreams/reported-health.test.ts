@@ -25,8 +25,6 @@ import {
   unhealthy,
 } from "./watched-server.ts";
 
-// Servers get calls depending on the health that they report with grpc.health.v1.
-
 /** SERVING with an unknown field that has this size in bytes. */
 function servingIn(bytes: number): Buffer {
   const rest = Buffer.alloc(bytes - 5);

@@ -3,8 +3,6 @@ import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy
 import { ServiceOwners } from "../../src/upstreams/service-owners.ts";
 import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 
-// Which upstream serves a service, depending on the patterns for all upstreams.
-
 const [reflected, file] = [["a.*"], ["b.*"]].map((services) => ({ descriptors: "reflection", services }));
 
 test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; owner: number | undefined }>([

@@ -7,8 +7,6 @@ import { explainTlsError } from "../../src/upstreams/open-socket.ts";
 import { createCertificate, listenOnLoopback } from "@protoport/testing/http";
 import { openGreenhouseClient, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 
-// TLS errors name the option to change.
-
 const server = createCertificate("server");
 const client = createCertificate("client");
 

@@ -10,8 +10,6 @@ import { startProxy, type TestProxy } from "../../../../testing/src/gateway/prox
 import { message, stream, unary } from "./legacy-calls.ts";
 import { fieldValue, type HttpRequest, exchangeHttp2, buildLimitMs, within } from "@protoport/testing";
 
-// Servers from other implementations are silent, freeze, or are killed.
-
 const keepaliveMs = 2_000;
 
 /** The tests of a server run one after the other. */
@@ -32,14 +30,12 @@ describe.concurrent.each(echoServers)("a proxy in front of $name", ({ build }) =
   let server: GrpcServerProcess;
   let upstream: Upstream;
   let proxy: TestProxy;
-
   beforeAll(async () => {
     server = opened.use(await startGrpcProgram(await build()));
     // With the default of 20 s, the tests would take minutes. A JVM on a busy machine may need a second for a response.
     upstream = opened.use(createUpstream({ addresses: server.address, keepaliveMs }));
     proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
   }, buildLimitMs);
-
   afterAll(() => opened.disposeAsync());
 
   const statusOf = async (request: HttpRequest): Promise<string | undefined> => {

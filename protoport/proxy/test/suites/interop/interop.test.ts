@@ -17,7 +17,6 @@ let server: GrpcServerProcess;
 let proxy: ProxyGateway;
 let proxyPort: number;
 let methods: ReadonlyMap<string, DescMethodUnary | DescMethodStreaming>;
-
 beforeAll(async () => {
   server = await startGrpcProgram(await buildGo("interop"));
   await using transport = createGrpcTransport({ baseUrl: server.address });
@@ -28,7 +27,6 @@ beforeAll(async () => {
   proxy = await createProxy({ upstreams: [{ upstream: server.address, descriptors: "reflection" }] });
   proxyPort = (await proxy.listen({ host: "127.0.0.1", port: 0 })).port;
 }, buildLimitMs);
-
 afterAll(async () => {
   await proxy.close();
   await server[Symbol.asyncDispose]();
@@ -71,11 +69,9 @@ const routes: readonly { readonly route: string; readonly options: () => GrpcTra
 
 describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
   let transport: GrpcTransport;
-
   beforeAll(() => {
     transport = createGrpcTransport(options());
   });
-
   afterAll(() => transport[Symbol.asyncDispose]());
 
   const unary = async (name: string, request: JsonObject, call: CallOptions = {}): Promise<UnaryResult> => {

@@ -23,7 +23,6 @@ const streams = connections * streamsPerConnection;
 const maxStreamBytes = 32 * 1024;
 
 let program: GrpcProgram;
-
 beforeAll(async () => {
   program = await buildGo("echo");
 }, buildLimitMs);

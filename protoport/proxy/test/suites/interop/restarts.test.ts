@@ -10,10 +10,7 @@ import { buildGo, echoServers, sinkFiles, startGrpcProgram } from "../../../../t
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
-// Servers that close their connections with GOAWAY when they stop gracefully, and at their maximum age.
-
 let program: GrpcProgram;
-
 beforeAll(async () => {
   program = await buildGo("echo");
 }, buildLimitMs);

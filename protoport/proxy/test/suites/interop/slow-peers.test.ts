@@ -29,12 +29,10 @@ const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" }))
 const opened = new AsyncDisposableStack();
 let program: GrpcProgram;
 let server: GrpcServerProcess;
-
 beforeAll(async () => {
   program = await buildGo("echo");
   server = opened.use(await startGrpcProgram(program));
 }, buildLimitMs);
-
 afterAll(() => opened.disposeAsync());
 
 /** Makes 50 concurrent calls, and returns their different statuses. */

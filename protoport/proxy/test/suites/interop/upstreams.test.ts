@@ -28,16 +28,13 @@ const suiteLimitMs = 10 * waitLimitMs;
 describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }) => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
-
   beforeAll(async () => {
     server = opened.use(await startGrpcProgram(await build()));
   }, buildLimitMs);
-
   afterAll(() => opened.disposeAsync());
 
   describe("the transcoding suite", () => {
     let proxy: TestProxy;
-
     beforeAll(async () => {
       proxy = opened.use(await startProxy(server.address, echoFiles));
     });
@@ -54,7 +51,6 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
   describe("the transcoding corpus", () => {
     let http1: Http1Connection;
     let http2: Http2Connection;
-
     beforeAll(async () => {
       const { address } = opened.use(await startProxy(server.address, sinkFiles));
       http1 = opened.use(await openHttp1(address));

@@ -17,8 +17,6 @@ import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_
 import { createTestGateway, createCertificate, frameType, startGreenhouse, within } from "@protoport/testing";
 import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
 
-// Calls with every method kind to servers that follow the protocols, @protoport/gateway and grpc-js.
-
 const requests: { header: Headers; timeoutMs: number | undefined }[] = [];
 
 async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { readonly port: number }> {

@@ -5,8 +5,6 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { hostileCases } from "./hostile-cases.ts";
 
-// A call to a server that violates HTTP/2 or gRPC fails with the expected error, and is sent only once.
-
 test.each(hostileCases)(
   "if the server sends $name, the call gets the matching gRPC status",
   async ({ script, want, message, requests = 1, options }) => {

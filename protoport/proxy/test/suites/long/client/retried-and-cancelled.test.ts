@@ -15,8 +15,6 @@ import {
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { collect, startGreenhouse } from "@protoport/testing";
 
-// Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
-
 function readingOf(sensor: string): Buffer {
   return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
 }

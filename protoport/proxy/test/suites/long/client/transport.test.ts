@@ -13,9 +13,6 @@ import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts
 import { waitSomeTurns, within } from "@protoport/testing/process";
 import { grpcResponse, respondWatered, settingFrame, startScriptedServer, watered } from "@protoport/testing/proxy";
 
-// Calls by one transport, which respects the server's limits and windows, GOAWAY, header compression, keepalive and
-// retries.
-
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
 }

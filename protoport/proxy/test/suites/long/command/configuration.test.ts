@@ -5,8 +5,6 @@ import { createTestGateway, GreenhouseService, runProxyCommand, startProxyProces
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
-// What each setting in the file does.
-
 const folder = createTempFolder();
 const upstream = createTestGateway({
   routes: (router: ConnectRouter) => {

@@ -10,8 +10,6 @@ import { descriptorSetOf, restrictedServices, runProxyCommand, startProxyProcess
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 
-// Names of services and RPCs in the configuration that the descriptors do not declare.
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

@@ -5,8 +5,6 @@ import { file_greenhouse_v1_greenhouse, GreenhouseService, eventsOf, startProxy 
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { exchangeHttp1, type Field, type HttpRequest, startGreenhouse, statelessRequest } from "@protoport/testing";
 
-// An upstream's RPCs as tools.
-
 const service = "greenhouse_v1_GreenhouseService";
 
 function call(method: string, args: object, header: readonly Field[] = []): HttpRequest {

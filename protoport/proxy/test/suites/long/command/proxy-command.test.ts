@@ -22,8 +22,6 @@ import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder, projectFolder, startNode, within } from "@protoport/testing/process";
 
-// npx @protoport/proxy
-
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());

@@ -9,8 +9,6 @@ import { createTestGateway, getReadingProcedure as read, waterBedProcedure as wa
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createSigningKey, testAudience, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
 
-// authentication.publicUrl and authentication.scopes.
-
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const publicUrl = "https://api.example/shop";
 const folder = createTempFolder();

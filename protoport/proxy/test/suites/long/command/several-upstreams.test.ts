@@ -8,8 +8,6 @@ import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } fro
 import { projectFolder } from "@protoport/testing/process";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
-// The proxy command with several upstreams, which must not get each other's calls.
-
 const shelves = serviceWithRoutes("shelves.v1.Shelves", { Delete: ["DELETE /v1/shelves/{id}"] });
 const orders = serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] });
 /** The second upstream's services once it is hostile. */

@@ -5,8 +5,6 @@ import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
 import { shownNames } from "../../../../src/command/access-log.ts";
 import { readProxyConfiguration } from "../../../../src/settings/index.ts";
 
-// Refused requests name the command settings that accept them, and no library options.
-
 interface Refusal {
   readonly request: string;
   readonly body?: string;

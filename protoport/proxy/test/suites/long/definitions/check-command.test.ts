@@ -21,8 +21,6 @@ import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitc
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
-// npx @protoport/proxy check
-
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());

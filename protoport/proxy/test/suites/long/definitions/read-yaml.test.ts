@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { readYaml } from "../../../../src/definitions/read-yaml.ts";
 
-// Tests the accepted YAML, and errors with line and column.
-
 const serviceConfig = `# Copyright of nobody
 type: google.api.Service
 config_version: 3

@@ -9,8 +9,6 @@ import { frameFlag, headersFrame, resetFrame, waitLimitMs, waitSomeTurns, within
 import { startProxy, envelope, grpcHead, grpcResponse, startScriptedServer } from "@protoport/testing/proxy";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
-// Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.
-
 /**
  * Cases that are Unimplemented for a gRPC client, but Internal for callers of a proxy, because the proxy has the RPC.
  */

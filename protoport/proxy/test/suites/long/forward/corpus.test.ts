@@ -16,14 +16,12 @@ import {
 let upstream: TestGateway;
 let proxy: TestProxy;
 let http2: Http2Connection;
-
 beforeAll(async () => {
   upstream = await startKitchenSink();
   const { port } = upstream.address;
   proxy = await startProxy(`http://127.0.0.1:${port}`, [KitchenSink.file, LegacySink.file, Shelves.file]);
   http2 = await openHttp2(proxy.address);
 });
-
 afterAll(async () => {
   http2[Symbol.dispose]();
   await proxy[Symbol.asyncDispose]();
@@ -39,11 +37,9 @@ describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: gro
   );
   const rows = kept.map((row) => ({ ...row, requestLine: describeRequest(row) }));
   let http1: Http1Connection;
-
   beforeAll(async () => {
     http1 = await openHttp1(proxy.address);
   });
-
   afterAll(() => http1[Symbol.dispose]());
 
   test.each(rows.filter((row) => row.only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {

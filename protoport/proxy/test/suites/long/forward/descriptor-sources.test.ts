@@ -14,8 +14,6 @@ import { createReflectionService, ServerReflection } from "../../../../../gatewa
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
-// Which sources a proxy reads descriptors from, and when it reads them again.
-
 test("reflection is read every reloadEveryMs, and only changes are reported", async () => {
   let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
   let reads = 0;

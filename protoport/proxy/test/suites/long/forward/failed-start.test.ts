@@ -4,8 +4,6 @@ import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
 import type { DescriptorSource, ProxiedUpstreamOptions, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 
-// A proxy that does not start releases what it has opened.
-
 afterEach(() => void vi.useRealTimers());
 
 /** Returns an upstream with this port, which no test calls, with a separate service. */

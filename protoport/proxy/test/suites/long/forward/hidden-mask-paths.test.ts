@@ -46,7 +46,6 @@ const routesOf =
 
 const upstream = createTestGateway({ routes: routesOf(Shelves) });
 let upstreamUrl: string;
-
 beforeAll(async () => {
   upstreamUrl = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1", port: 0 })).port}`;
 });
@@ -60,7 +59,6 @@ const openers = {
 describe.each(Object.entries(openers))("an update mask in a %s", (_, open) => {
   let close: () => Promise<void>;
   let baseUrl: string;
-
   beforeAll(async () => {
     const opened = await open();
     baseUrl = `http://127.0.0.1:${(await opened.listen({ host: "127.0.0.1", port: 0 })).port}`;

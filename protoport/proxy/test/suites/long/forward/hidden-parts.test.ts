@@ -181,7 +181,6 @@ beforeAll(async () => {
   baseUrl = await open([]);
   interceptedUrl = await open([(next) => next]);
 });
-
 afterAll(async () => {
   await Promise.all(proxies.map((proxy) => proxy.close()));
   await upstream.close();

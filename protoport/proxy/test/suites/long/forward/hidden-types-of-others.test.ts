@@ -54,7 +54,6 @@ const upstream = createTestGateway({
     }),
 });
 let url: string;
-
 beforeAll(async () => {
   url = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1", port: 0 })).port}`;
 });
@@ -83,7 +82,6 @@ const describedBy: Readonly<Record<string, () => ProxyOptions>> = {
 describe.each(Object.entries(describedBy))("a hidden field of a type from %s", (name, optionsOf) => {
   let proxies: readonly ProxyGateway[];
   let urls: readonly string[];
-
   beforeAll(async () => {
     proxies = await Promise.all(
       [[], ["INTERNAL"]].map((allow) => createProxy({ ...optionsOf(), visibility: { allow } })),

@@ -8,8 +8,6 @@ import { dataFrame, exchangeHttp2, headersFrame, resetFrame } from "@protoport/t
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { grpcHead, grpcResponse, type Script, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 
-// What `onUpstreamCall` gets.
-
 const json = [["content-type", "application/json"]] as const;
 const post = { httpMethod: "POST", header: json, body: Buffer.from("{}") };
 const water = { ...post, path: "/beds/1:water" };

@@ -8,8 +8,6 @@ import type { ScriptedConnection } from "@protoport/testing/proxy";
 import { startProxy, grpcHead, grpcResponse, startScriptedServer, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
 
-// `reconfigure` replaces a running proxy's upstreams.
-
 // Calls that began before `reconfigure` has replaced their upstream.
 
 const head = "POST /beds/7:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n";

@@ -5,9 +5,6 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { LibraryService, respondWatered, type ScriptedConnection, startScriptedServer } from "@protoport/testing/proxy";
 import { createProxy, type DescriptorSource, type ProxyGateway } from "../../../../src/create-proxy.ts";
 
-// After ten reconfigure calls, a proxy uses only what the last options opened, and has closed everything that earlier
-// options opened.
-
 const replacements = 10;
 const greenhouse = descriptorSetOf(GreenhouseService.file);
 const library = descriptorSetOf(LibraryService.file);

@@ -4,10 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
 
-// One upstream's set takes long to describe, and the other upstreams do not wait for it.
-
 let nowMs = performance.now();
-
 beforeEach(() => {
   // Each step takes a millisecond, so that a turn has 10 steps.
   vi.spyOn(performance, "now").mockImplementation(() => nowMs++);

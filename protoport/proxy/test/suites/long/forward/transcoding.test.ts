@@ -9,13 +9,11 @@ import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 
 let upstream: Gateway;
 let proxy: TestProxy;
-
 beforeAll(async () => {
   upstream = createGateway(echoOptions);
   const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
   proxy = await startProxy(`http://127.0.0.1:${port}`, echoFiles);
 });
-
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
   await upstream.close();

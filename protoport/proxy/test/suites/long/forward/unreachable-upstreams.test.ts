@@ -12,8 +12,6 @@ import { createReflectionService, ServerReflection } from "../../../../../gatewa
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { startOnLoopback, within } from "@protoport/testing";
 
-// A proxy has several upstreams, and one of them cannot be reached.
-
 /** Starts a greenhouse with server reflection. @param port - a free port, or 0 */
 async function startReflected(port: number): Promise<{ readonly address: string } & AsyncDisposable> {
   const gateway = createGateway({

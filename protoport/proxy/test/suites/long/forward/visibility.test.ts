@@ -17,7 +17,6 @@ const notes: string[] = [];
 let upstream: TestGreenhouse;
 let internal: TestProxy;
 let open: TestProxy;
-
 beforeAll(async () => {
   upstream = await startGreenhouse({
     getReading: ({ sensor }) => ({ sensor, degreesCelsius: 20 }),
@@ -38,7 +37,6 @@ beforeAll(async () => {
   internal = await start(["PREVIEW"]);
   open = await start(["INTERNAL"]);
 });
-
 afterAll(async () => {
   await internal[Symbol.asyncDispose]();
   await open[Symbol.asyncDispose]();

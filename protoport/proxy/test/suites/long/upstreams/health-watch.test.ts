@@ -14,8 +14,6 @@ import {
 } from "../../../upstreams/watched-server.ts";
 import { dataFrame, frameFlag, headersFrame, projectFolder, runProgram } from "@protoport/testing";
 
-// Slow tests of health watches with grpc.health.v1.
-
 test("a reachable but unhealthy server is not reported as unreachable", async () => {
   const gone = await startScriptedServer({});
   await gone[Symbol.asyncDispose]();

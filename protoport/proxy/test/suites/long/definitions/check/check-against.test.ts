@@ -5,8 +5,6 @@ import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/
 import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { buildCases } from "../compare/build-cases.ts";
 
-// npx @protoport/proxy check SET --against OLD
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 

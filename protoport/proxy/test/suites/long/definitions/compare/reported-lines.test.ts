@@ -4,8 +4,6 @@ import { compareServices, withoutRules } from "../../../../../src/definitions/co
 import { buildCases } from "./build-cases.ts";
 import { type ComparisonCase, toProto } from "./case.ts";
 
-// The reported lines, by the text in them.
-
 const hidden = (kind: string): string => `option (google.api.${kind}_visibility).restriction = "INTERNAL";`;
 
 const change: ComparisonCase = {

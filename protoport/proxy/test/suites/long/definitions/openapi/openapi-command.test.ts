@@ -7,8 +7,6 @@ import { file_library_v1_library, LibraryService } from "../../../../../../testi
 import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 
-// npx @protoport/proxy openapi
-
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());

@@ -11,8 +11,6 @@ import { descriptorSetOf, file_orders_v1_orders, runProxyCommand } from "@protop
 import { file_library_v1_library } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
-// The plugin for buf and protoc.
-
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
