@@ -9,12 +9,8 @@ import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
 import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import {
-  envelope,
-  grpcResponse,
-  grpcHead,
-  type ScriptedConnection,
-  startScriptedServer,
+// oxfmt-ignore
+import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 const policy: RetryPolicy = {

@@ -6,14 +6,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
 import { type Certificate, createCertificate, frameFlag, frameType, headersFrame } from "@protoport/testing/http";
-import {
-  descriptorSetOf,
-  grpcHead,
-  ProxyCommand,
-  respondWatered,
-  runProxyCommand,
-  stringField,
-  watered,
+// oxfmt-ignore
+import { descriptorSetOf, grpcHead, ProxyCommand, respondWatered, runProxyCommand, stringField, watered
 } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";

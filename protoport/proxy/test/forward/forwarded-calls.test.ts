@@ -4,14 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import type { PieceDecompression } from "../../../gateway/src/protocols/envelope/compression.ts";
-import {
-  type CallEnd,
-  createProxy,
-  type MethodSettings,
-  type ProxiedUpstreamOptions,
-  type ProxyGateway,
-  type ProxyOptions,
-} from "../../src/create-proxy.ts";
+// oxfmt-ignore
+import { type CallEnd, createProxy, type MethodSettings, type ProxiedUpstreamOptions, type ProxyGateway,
+  type ProxyOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf, encodeEnvelope, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
 import { frameFlag, frameType, headersFrame, startGreenhouse, type TestGreenhouse } from "@protoport/testing";
 import { exchangeFetch, type HttpRequest, openFetchUpload } from "@protoport/testing/http";

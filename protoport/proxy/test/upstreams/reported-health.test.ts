@@ -1,29 +1,12 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
-import {
-  envelope,
-  grpcHead,
-  grpcResponse,
-  openGreenhouseClient,
-  type ScriptedConnection,
-  settingFrame,
-  startScriptedServer,
-  watered,
-  wateringOf,
-} from "@protoport/testing/proxy";
-import {
-  clientOf,
-  endsWith,
-  notServing,
-  reports,
-  reportsAndFails,
-  service,
-  serving,
-  startWatchedServer,
-  status,
-  unhealthy,
-} from "./watched-server.ts";
+// oxfmt-ignore
+import { envelope, grpcHead, grpcResponse, openGreenhouseClient, type ScriptedConnection, settingFrame,
+  startScriptedServer, watered, wateringOf } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { clientOf, endsWith, notServing, reports, reportsAndFails, service, serving, startWatchedServer, status,
+  unhealthy } from "./watched-server.ts";
 
 /** SERVING with an unknown field that has this size in bytes. */
 function servingIn(bytes: number): Buffer {

@@ -4,13 +4,8 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import {
-  openGreenhouseClient,
-  outcomeOf,
-  respondWatered,
-  settingFrame,
-  watered,
-  wateringOf,
+// oxfmt-ignore
+import { openGreenhouseClient, outcomeOf, respondWatered, settingFrame, watered, wateringOf
 } from "@protoport/testing/proxy";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";

@@ -3,15 +3,9 @@ import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc
 import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import type { GreenhouseClient } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { openGreenhouseClient, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  envelope,
-  grpcHead,
-  grpcResponse,
-  type Script,
-  type ScriptedConnection,
-  type ScriptedServer,
-  startScriptedServer,
-} from "../../../testing/src/gateway/scripted-http2-server.ts";
+// oxfmt-ignore
+import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection, type ScriptedServer,
+  startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 /** The service whose health is watched. */
 export const service = "greenhouse.v1.GreenhouseService";

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../conformance/runner/index.ts";
-import {
-  describeRequest,
-  corpusGroups,
-  expectResponse,
-  toRequest,
+// oxfmt-ignore
+import { describeRequest, corpusGroups, expectResponse, toRequest
 } from "../../../../gateway/test/wire/corpus/corpus.ts";
 import { type Http1Connection, type Http2Connection, openHttp1, openHttp2 } from "@protoport/testing/http";
 import { buildLimitMs, waitLimitMs } from "@protoport/testing/process";

@@ -6,12 +6,8 @@ import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../..
 import { dataFrame, type Frame, frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing/http";
 import { createTempFolder, projectFolder, runProgram, waitSomeTurns, within } from "@protoport/testing/process";
 import { GreenhouseService, ReadingSchema, settingFrame, respondWatered, watered } from "@protoport/testing/proxy";
-import {
-  envelope,
-  grpcResponse,
-  grpcHead,
-  type ScriptedConnection,
-  startScriptedServer,
+// oxfmt-ignore
+import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { collect, startGreenhouse } from "@protoport/testing";
 

@@ -1,13 +1,8 @@
 import { join } from "node:path";
 import { create, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FieldOptionsSchema,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  MethodOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FieldOptionsSchema,
+  type FileDescriptorProto, FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService, startReflectingServer } from "@protoport/testing/proxy";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";

@@ -5,12 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { startIdentityProvider, testAudience } from "@protoport/testing/process";
-import {
-  descriptorSetOf,
-  type Differs,
-  GreenhouseService,
-  restrictedGreenhouse,
-  startReflectingServer,
+// oxfmt-ignore
+import { descriptorSetOf, type Differs, GreenhouseService, restrictedGreenhouse, startReflectingServer
 } from "@protoport/testing/proxy";
 import { describe, expect, test } from "vitest";
 import { Health } from "../../../../../gateway/src/health/index.ts";

@@ -1,11 +1,8 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
-import {
-  DescriptorProtoSchema,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-  MethodOptionsSchema,
+// oxfmt-ignore
+import { DescriptorProtoSchema, FileDescriptorProtoSchema, FileDescriptorSetSchema, MethodOptionsSchema
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";

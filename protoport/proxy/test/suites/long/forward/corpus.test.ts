@@ -4,11 +4,8 @@ import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy
 import { type Http1Connection, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { type Http2Connection, openHttp2, startKitchenSink, type TestGateway } from "@protoport/testing";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
-import {
-  describeRequest,
-  corpusGroups,
-  expectResponse,
-  toRequest,
+// oxfmt-ignore
+import { describeRequest, corpusGroups, expectResponse, toRequest
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
 
 // The gateway's corpus, with an upstream gRPC server instead of handlers.

@@ -1,12 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+// oxfmt-ignore
+import { createContextKey, createContextValues, type Interceptor, Code, ConnectError, type HandlerContext
+} from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, startProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, startProxy, envelope, startGreenhouse, FileService } from "@protoport/testing/proxy";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import { exchangeHttp1, type Field, startGreenhouse } from "@protoport/testing";
+import { exchangeHttp1, type Field, rpcRequest, wireFormats } from "@protoport/testing";
+import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
+import { openHttp2 } from "@protoport/testing/http";
+import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 
 // Which header fields a proxy forwards over sockets. protoport/proxy/test/forward/forward-rules.test.ts has all rules.
 
@@ -167,4 +173,137 @@ test("the reference page lists the fields that need an exact name", () => {
     const rows = groups.map(([group, names]) => `| ${group} | ${names.map((name) => `\`${name}\``).join(", ")} |`);
     expect(page).toContain(`| ${title} | fields |\n|---|---|\n${rows.join("\n")}\n\n`);
   }
+});
+
+// A connection uses one list object for all equal header sections, so a list's forwarded fields can be cached.
+
+const observed = ["x-set", "x-color", "x-forwarded-for", "authorization"];
+
+/** Sends one call per header on one connection, and returns the fields that the upstream gets. */
+async function forwardAll(headers: readonly (readonly Field[])[], rules: ForwardRules): Promise<unknown[]> {
+  const received: unknown[] = [];
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader, timeoutMs }) => {
+      // The proxy offers no compression, because it would have to decompress the responses.
+      expect(requestHeader.get("grpc-accept-encoding")).toBeNull();
+      received.push([...observed.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { requestHeader: rules } });
+  using http2 = await openHttp2(proxy.address);
+  for (const fields of headers) {
+    const header = [["content-type", "application/grpc"], ["te", "trailers"], ...fields] as const;
+    const path = "/greenhouse.v1.GreenhouseService/GetReading";
+    await http2.exchange({ httpMethod: "POST", path, header, body: envelope(new Uint8Array(0)) });
+  }
+  return received;
+}
+
+const red: readonly Field[] = Object.entries({ "x-color": "red", authorization: "Bearer a" });
+const blue: readonly Field[] = Object.entries({ "x-color": "blue", "grpc-timeout": "1H" });
+const headers = [red, red, red, blue, red, blue, blue, blue];
+
+test("calls with equal headers are forwarded with their own deadlines", async () => {
+  expect(await forwardAll(headers, {})).toEqual(
+    headers.map((header) =>
+      header === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
+    ),
+  );
+});
+
+test("the headers and credentials of a closed connection are released", async () => {
+  const rules = compileForwardRules("request");
+  const begin = (): WeakRef<readonly string[]> => {
+    const header = ["authorization", "Bearer a"];
+    expect(rules.select(header, noAddedFields)).toBe(rules.select(header, noAddedFields));
+    return new WeakRef(header);
+  };
+  const header = begin();
+  // A new WeakRef keeps its target until the turn ends.
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(header.deref()).toBeUndefined();
+  expect(rules.select(["x-color", "red"], noAddedFields).fields).toEqual(["x-color", "red"]);
+});
+
+test("at most a thousand field names are cached", async () => {
+  const rules = compileForwardRules("request");
+  const before = await retainedBytes();
+  // The names are long, so that other changes in memory use are small in comparison.
+  for (let at = 0; at < 2_000; at += 1) rules.select([`${at}${"x".repeat(40_000)}`, ""], noAddedFields);
+  const cached = ((await retainedBytes()) - before) / 40_000;
+  expect(cached).toBeGreaterThan(800);
+  expect(cached).toBeLessThan(1_500);
+  expect(rules.select(["x-a", "1"], noAddedFields).fields).toEqual(["x-a", "1"]);
+});
+
+// What an upstream can make a browser do on the proxy's origin, which it shares with /docs and other upstreams.
+
+/** One name for each name or prefix. */
+const controlNames = controlFields.flatMap((each) =>
+  each.names.map((name) => name.toLowerCase().replace("*", "something")),
+);
+const valueOf = (name: string): string => (name === "status" ? "302" : `${name} of the upstream`);
+
+/** Sets all the fields. */
+function control(fields: Headers): void {
+  for (const name of controlNames) fields.set(name, valueOf(name));
+}
+
+/** Returns the status, and which fields a caller gets, when an upstream sets all of them. */
+async function fieldsOf(
+  path: string,
+  rules: ForwardRules = {},
+): Promise<{ httpStatus: number; fields: Readonly<Record<string, string>> }> {
+  await using upstream = await startFiles("listening", {
+    getFile: ({ name }, { responseHeader, responseTrailer }: HandlerContext) => {
+      if (name === "error") {
+        const metadata = new Headers();
+        control(metadata);
+        throw new ConnectError("no file", Code.NotFound, metadata);
+      }
+      control(name === "trailer" ? responseTrailer : responseHeader);
+      return { contentType: "text/html", data: Buffer.from("<script>steal()</script>") };
+    },
+    async *download(_, { responseHeader }) {
+      control(responseHeader);
+      yield { contentType: "text/html" };
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(url, [FileService.file], { upstreamOptions: { responseHeader: rules } });
+  const rpc = `/${FileService.typeName}/GetFile`;
+  const request = path.startsWith("/")
+    ? { httpMethod: "GET", path, header: [] }
+    : rpcRequest(path === "Connect" ? wireFormats["connect-json"] : wireFormats["grpc-web"], Buffer.of(), [], rpc);
+  const body = path === "Connect" ? Buffer.from("{}") : request.body;
+  const { httpStatus, header } = await exchangeHttp1(proxy.address, { ...request, ...(body && { body }) });
+  const known = [...controlNames, "x-content-type-options"];
+  return { httpStatus, fields: Object.fromEntries(header.filter(([name]) => known.includes(name))) };
+}
+
+const sandboxed = { "content-security-policy": "sandbox", "x-content-type-options": "nosniff" };
+
+describe("control fields of an upstream's response", () => {
+  test.each([
+    { from: "a header", path: "/files/a", httpStatus: 200, fields: sandboxed },
+    { from: "a trailer", path: "/files/trailer", httpStatus: 200, fields: sandboxed },
+    { from: "an error", path: "/files/error", httpStatus: 404, fields: {} },
+    { from: "a stream of bytes", path: "/downloads/a", httpStatus: 200, fields: sandboxed },
+    { from: "a header for Connect callers", path: "Connect", httpStatus: 200, fields: {} },
+    { from: "a header for gRPC-Web callers", path: "gRPC-Web", httpStatus: 200, fields: {} },
+  ])("in $from are not forwarded, even if allow is a wildcard", async ({ path, httpStatus, fields }) => {
+    expect(await fieldsOf(path, { allow: ["*", /./] })).toEqual({ httpStatus, fields });
+  });
+
+  test("are forwarded if allow contains their exact controlNames", async () => {
+    const { httpStatus, fields } = await fieldsOf("/files/a", {
+      allow: controlNames.map((name) => name.toUpperCase()),
+    });
+    expect(httpStatus).toBe(302);
+    const forwarded = controlNames.filter((name) => name !== "status").map((name) => [name, valueOf(name)]);
+    expect(fields).toEqual({ ...Object.fromEntries(forwarded), "x-content-type-options": "nosniff" });
+  });
 });

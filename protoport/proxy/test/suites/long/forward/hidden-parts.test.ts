@@ -1,38 +1,18 @@
 import type { DescFile, DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create, createRegistry, getExtension, hasExtension, setExtension, toBinary } from "@bufbuild/protobuf";
-import {
-  type Any,
-  anyPack,
-  AnySchema,
-  anyUnpack,
-  EnumValueOptionsSchema,
-  FieldOptionsSchema,
-  file_google_protobuf_descriptor,
-  MessageOptionsSchema,
-  MethodOptionsSchema,
-} from "@bufbuild/protobuf/wkt";
+// oxfmt-ignore
+import { type Any, anyPack, AnySchema, anyUnpack, EnumValueOptionsSchema, FieldOptionsSchema,
+  file_google_protobuf_descriptor, MessageOptionsSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestGateway, descriptorSetOf, errorOf, restrictedTo, Color, type Sink } from "@protoport/testing/proxy";
 import { collect } from "../../../../../testing/src/collect.ts";
-import {
-  file_kitchensink_v1_kitchen_sink,
-  KitchenSink,
-  NestedSchema,
-  SinkSchema,
+// oxfmt-ignore
+import { file_kitchensink_v1_kitchen_sink, KitchenSink, NestedSchema, SinkSchema
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import {
-  codes,
-  file_kitchensink_v1_legacy,
-  label,
-  type Legacy,
-  LegacySchema,
-  LegacySink,
-  note,
-  origin,
-  Shade,
-  tint,
+// oxfmt-ignore
+import { codes, file_kitchensink_v1_legacy, label, type Legacy, LegacySchema, LegacySink, note, origin, Shade, tint
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { HiddenParts } from "../../../../../gateway/src/protobuf/descriptors/index.ts";

@@ -2,11 +2,12 @@ import { createServer, type Server } from "node:net";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSetOf, GreenhouseService, startGreenhouse } from "@protoport/testing/proxy";
+import { describe, expect, onTestFinished, test, afterEach, vi } from "vitest";
+import { descriptorSetOf, GreenhouseService, startGreenhouse, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import type { ProxiedUpstreamOptions, ProxyOptions, ReloadReport } from "../../../../src/create-proxy.ts";
-import { createProxy } from "../../../../src/create-proxy.ts";
+// oxfmt-ignore
+import { type ProxiedUpstreamOptions, type ProxyOptions, type ReloadReport, createProxy, type DescriptorSource
+} from "../../../../src/create-proxy.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
@@ -174,3 +175,44 @@ function withoutMethod(bytes: Uint8Array, name: string): Uint8Array {
     for (const each of service) each.method = each.method.filter((method) => method.name !== name);
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, set));
 }
+
+afterEach(() => void vi.useRealTimers());
+
+/** Returns an upstream with this port, which no test calls, with a separate service. */
+function upstreamOf(port: number, descriptors: Partial<DescriptorSource> = {}): ProxiedUpstreamOptions {
+  const read = (): Promise<Uint8Array> =>
+    Promise.resolve(descriptorSetOf(serviceWithRoutes(`a${port}.A`, { Get: [] }).file));
+  return { upstream: `http://127.0.0.1:${port}`, descriptors: { read, ...descriptors }, services: [`a${port}.*`] };
+}
+
+const failToConnect = (): Promise<never> => Promise.reject(new ConnectError("no connection", Code.Unavailable));
+
+test.each<[name: string, options: Partial<ProxyOptions>]>([
+  ["invalid trustedProxies", { trustedProxies: { addresses: ["nonsense"] } }],
+  ["an endpoint without a handler", { endpoints: [Object.assign(Object.create(null), { path: "/a" })] }],
+])("a start that fails due to %s stops retries of unreachable upstreams", async (_name, options) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
+  await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a failed start stops the watches of earlier upstreams", async () => {
+  const watching: (() => void)[] = [];
+  const stopped: number[] = [];
+  const watched = (port: number): ProxiedUpstreamOptions =>
+    upstreamOf(port, {
+      watch(changed) {
+        if (port === 3) throw new Error("no watch");
+        watching.push(changed);
+        return () => void stopped.push(port);
+      },
+    });
+  const upstreams = [watched(1), watched(2), watched(3)];
+  const onReload = vi.fn<() => void>();
+  await expect(createProxy({ upstreams, onReload })).rejects.toThrow("no watch");
+  expect(stopped).toEqual([1, 2]);
+  for (const changed of watching) changed();
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+  expect(onReload.mock.calls).toEqual([]);
+});

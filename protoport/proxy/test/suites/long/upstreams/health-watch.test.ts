@@ -2,15 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { envelope, grpcHead, startScriptedServer, wateringOf } from "@protoport/testing/proxy";
-import {
-  clientOf,
-  notServing,
-  reports,
-  reportsAndFails,
-  service,
-  serving,
-  startWatchedServer,
-  unhealthy,
+// oxfmt-ignore
+import { clientOf, notServing, reports, reportsAndFails, service, serving, startWatchedServer, unhealthy
 } from "../../../upstreams/watched-server.ts";
 import { dataFrame, frameFlag, headersFrame, projectFolder, runProgram } from "@protoport/testing";
 

@@ -7,18 +7,9 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import { createTestGateway, frameBytes, frameFlag, frameType, startOnLoopback } from "@protoport/testing";
 import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
-import {
-  type GreenhouseClient,
-  grpcResponse,
-  openGreenhouseClient,
-  outcomeOf,
-  type ScriptedConnection,
-  type ScriptedServer,
-  startScriptedServer,
-  waterBedResponse,
-  watered,
-  wateringOf,
-} from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { type GreenhouseClient, grpcResponse, openGreenhouseClient, outcomeOf, type ScriptedConnection,
+  type ScriptedServer, startScriptedServer, waterBedResponse, watered, wateringOf } from "@protoport/testing/proxy";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 // Tests additional connections and the queue, which calls need when a connection's streams are all in use.

@@ -2,10 +2,21 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
-import { descriptorSetOf, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { descriptorSetOf, restrictedGreenhouse, runProxyCommand, file_orders_v1_orders
+} from "@protoport/testing/proxy";
 import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  CodeGeneratorRequestSchema,
+  CodeGeneratorResponseSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { projectFolder, runProgram } from "@protoport/testing/process";
 
 const folder = createTempFolder();
 const { write } = folder;
@@ -104,5 +115,38 @@ describe("the openapi command", () => {
       0,
       expect.stringMatching(/^orders\.v1\.OrderService\.DeleteOrder is omitted: /),
     ]);
+  });
+});
+
+const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+const plugin = "protoc-gen-openapi";
+
+describe("the protoc plugin", () => {
+  test("writes the same document when buf runs it", async () => {
+    const local = [process.execPath, main, plugin];
+    const opt = ["format=yaml", "version=3.2", "title=Orders"];
+    const plugins = [{ local, out: folder.file("generated"), strategy: "all", opt }];
+    const template = write("buf.gen.json", JSON.stringify({ version: "v2", plugins }));
+    const args = ["generate", both, "--template", template, "--path", file_orders_v1_orders.proto.name];
+    const { exitCode, stderr } = await runProgram(join(projectFolder, "node_modules/.bin/buf"), args);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    const flags = ["--format", "yaml", "--version", "3.2", "--title", "Orders"];
+    const { printed } = await runProxyCommand("openapi", orders, ...flags);
+    expect(readFileSync(folder.file("generated/openapi.yaml"), "utf8")).toBe(`${printed}\n`);
+  });
+
+  test.each([
+    { parameter: "version=4", says: "--version must be 3.1 or 3.2" },
+    { parameter: "titel=a", says: 'unknown flag "--titel"' },
+  ])("reports the invalid option $parameter in its response", async ({ parameter, says }) => {
+    const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(orders));
+    const fileToGenerate = [file_orders_v1_orders.proto.name];
+    const request = create(CodeGeneratorRequestSchema, { fileToGenerate, parameter, protoFile: file });
+    const input = write("request.bin", toBinary(CodeGeneratorRequestSchema, request));
+    const output = folder.file("response.bin");
+    const command = `exec "${process.execPath}" "${main}" ${plugin} < "${input}" > "${output}"`;
+    expect((await runProgram("sh", ["-c", command])).exitCode).toBe(0);
+    const response = fromBinary(CodeGeneratorResponseSchema, readFileSync(output));
+    expect(response).toMatchObject({ error: expect.stringContaining(says), file: [] });
   });
 });

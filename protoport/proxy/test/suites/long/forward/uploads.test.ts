@@ -1,8 +1,38 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Field, frame, frameType, openHttp2 } from "@protoport/testing/http";
-import { grpcResponse, startProxy, startScriptedServer, watered, windowUpdateFrame } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { GreenhouseService, startGreenhouse, startProxy, grpcResponse, startScriptedServer, watered, windowUpdateFrame
+} from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, type Field, frame, frameType,
+  openHttp2 } from "@protoport/testing/http";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { setTimeout as pause } from "node:timers/promises";
+
+const kibibyte = 1024;
+
+test("messages buffered for a retry do not retain the received chunks", async () => {
+  let received = Promise.withResolvers<void>();
+  await using upstream = await startGreenhouse({
+    recordReadings: async (readings) => {
+      for await (const reading of readings) if (reading.sensor === "") received.resolve();
+      return {};
+    },
+  });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+  using connection = await openFrames(proxy.address);
+  connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
+  const before = await retainedBytes();
+  for (let at = 1; at <= 500; at += 1) {
+    received = Promise.withResolvers();
+    connection.send(
+      dataFrame(1, emptyMessage),
+      headersFrame(1 + 2 * at, grpcHeader("/nowhere")),
+      dataFrame(1 + 2 * at, Buffer.alloc(12 * kibibyte), frameFlag.endStream),
+    );
+    await received.promise;
+  }
+  expect((await retainedBytes()) - before).toBeLessThan(2 * kibibyte * kibibyte);
+});
 
 // An upstream that does not read uploads, and never enlarges stream windows, only the connection's.
 

@@ -1,19 +1,18 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
 import { startRelay } from "../../../../testing/src/http/relay.ts";
-import type { GrpcProgram, GrpcServerProcess } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { buildGo, echoFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
+// oxfmt-ignore
+import { type GrpcProgram, type GrpcServerProcess, buildGo, echoFiles, startGrpcProgram
+} from "../../../../testing/src/gateway/grpc-programs.ts";
 import { descriptorSetOf, envelope, startProxy, startProxyProcess } from "@protoport/testing/proxy";
 import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
 import { type Field, fieldValue, buildLimitMs, createTempFolder, residentBytes, within } from "@protoport/testing";
 import { type HttpRequest, type Http2Connection, openHttp2, readHttp2Response } from "@protoport/testing/http";
-
-// A server whose machine is lost without closing its connections, and callers and servers that do not read.
+import { once } from "node:events";
+import type { ClientHttp2Stream } from "node:http2";
 
 const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const service = "/transcoding.v1.StreamService";
@@ -77,16 +76,9 @@ test.each([
   { name: "servers that do not read", request: { ...relayed, header: [...header, ["x-never-read", "1"] as const] } },
 ])("50 streams with $name neither stall other calls nor exhaust memory", async ({ request }) => {
   using folder = createTempFolder();
-  const descriptors = join(folder.path, "echo.binpb");
-  writeFileSync(descriptors, descriptorSetOf(...echoFiles));
-  await using proxy = await startProxyProcess([
-    "--upstream",
-    server.address,
-    "--descriptors",
-    descriptors,
-    "--port",
-    "0",
-  ]);
+  const descriptors = folder.write("echo.binpb", descriptorSetOf(...echoFiles));
+  const args = ["--upstream", server.address, "--descriptors", descriptors, "--port", "0"];
+  await using proxy = await startProxyProcess(args);
   using connection = await openHttp2({ address: "127.0.0.1", port: proxy.port });
   // Responses that are not read must not exhaust the connection's window.
   connection.session.setLocalWindowSize(2 ** 30);
@@ -103,4 +95,36 @@ test.each([
   for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
   // Stream windows need most memory, 256 KiB in each direction. Without windows, 800 MiB would be sent.
   expect(residentBytes(pid) - before).toBeLessThan(160 * mebibyte);
+});
+
+const connections = 40;
+const streamsPerConnection = 250;
+const streams = connections * streamsPerConnection;
+
+/** Maximum memory that the proxy uses for an open stream, including garbage. 32 KiB is twice what was measured. */
+const maxStreamBytes = 32 * 1024;
+
+test("10,000 concurrent streams carry a message in both directions", async () => {
+  await using opened = new AsyncDisposableStack();
+  const server = opened.use(await startGrpcProgram(program));
+  const descriptors = opened.use(createTempFolder()).write("echo.binpb", descriptorSetOf(...echoFiles));
+  const args = ["--upstream", server.address, "--descriptors", descriptors, "--port", "0"];
+  const proxy = opened.use(await startProxyProcess(args));
+  const { pid } = proxy.command.process;
+  const before = residentBytes(pid);
+  const calls: ClientHttp2Stream[] = [];
+  for (let i = 0; i < connections; i++) {
+    const connection = opened.use(await openHttp2({ address: "127.0.0.1", port: proxy.port }));
+    for (let j = 0; j < streamsPerConnection; j++) calls.push(connection.open(relayed, { endStream: false }));
+  }
+  const ends = calls.map((call) => readHttp2Response(call));
+  const responded = calls.map((call) => once(call, "data"));
+  for (const call of calls) call.write(item);
+  await within(Promise.all(responded), "a message of each stream");
+  const streamBytes = (residentBytes(pid) - before) / streams;
+  for (const call of calls) call.end();
+  const statuses = await within(Promise.all(ends), "the end of all streams");
+  expect(new Set(statuses.map(({ trailer }) => fieldValue(trailer, "grpc-status")))).toEqual(new Set(["0"]));
+  expect(statuses.filter(({ body }) => body.equals(item))).toHaveLength(streams);
+  expect(streamBytes).toBeLessThan(maxStreamBytes);
 });
