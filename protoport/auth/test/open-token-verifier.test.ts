@@ -21,166 +21,161 @@ async function open(sources: TokenSources, log: OperatorLog = quietLog): Promise
 const outcomeOf = async (verifier: TokenVerifier, text: string): Promise<TokenOutcome> =>
   await verifier.verify({ text, digest: digestOf(text) });
 
-describe("openTokenVerifier", () => {
-  test("uses every configured source", async () => {
-    using folder = createTempFolder();
-    const tokenHashesFile = folder.file("tokens");
-    const clientSecretFile = folder.file("secret");
-    writeFileSync(tokenHashesFile, `sha256:${digestOf("of-the-file")} file - -\n`);
-    writeFileSync(clientSecretFile, "secret");
-    using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
-    const verifier = await open({
-      tokens: [toStaticToken("configuration", "of-the-configuration")],
-      tokenHashesFile,
-      jwt: [{ issuer: provider.issuer, audiences: [testAudience] }],
-      introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
-      tokenPrefix: "orders_",
-    });
-    const jwt = await provider.sign({ sub: "jwt" });
-    provider.respond = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
-    const outcomes = await Promise.all(
-      ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
-    );
-    expect(await outcomeOf(verifier, `orders_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
-    verifier.close?.();
-    // Our own tokens, even mistyped ones, and JWTs are not sent to the introspection endpoint.
-    expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
-    expect(outcomes).toMatchObject(
-      ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),
-    );
+test("openTokenVerifier uses every configured source", async () => {
+  using folder = createTempFolder();
+  const tokenHashesFile = folder.file("tokens");
+  const clientSecretFile = folder.file("secret");
+  writeFileSync(tokenHashesFile, `sha256:${digestOf("of-the-file")} file - -\n`);
+  writeFileSync(clientSecretFile, "secret");
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const verifier = await open({
+    tokens: [toStaticToken("configuration", "of-the-configuration")],
+    tokenHashesFile,
+    jwt: [{ issuer: provider.issuer, audiences: [testAudience] }],
+    introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
+    tokenPrefix: "orders_",
   });
+  const jwt = await provider.sign({ sub: "jwt" });
+  provider.respond = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
+  const outcomes = await Promise.all(
+    ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
+  );
+  expect(await outcomeOf(verifier, `orders_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
+  verifier.close?.();
+  // Our own tokens, even mistyped ones, and JWTs are not sent to the introspection endpoint.
+  expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
+  expect(outcomes).toMatchObject(
+    ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),
+  );
+});
 
-  test.each([
-    { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
+test.each([
+  { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
+  {
+    name: " with the sources' names",
+    names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
+    want: [
+      /^tokens: .*\/nowhere\/tokens/,
+      /^issuers: the issuer a must have at least one audience, and no empty one/,
+      /^endpoint: .* must use https/,
+    ],
+  },
+])("openTokenVerifier reports all sources' problems$name in one list", async ({ names, want }) => {
+  const opened = await openTokenVerifier(
     {
-      name: " with the sources' names",
-      names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
-      want: [
-        /^tokens: .*\/nowhere\/tokens/,
-        /^issuers: the issuer a must have at least one audience, and no empty one/,
-        /^endpoint: .* must use https/,
-      ],
+      tokenHashesFile: "/nowhere/tokens",
+      jwt: [{ issuer: "a", audiences: [] }],
+      introspection: { url: "http://id.example", clientId: "orders", clientSecretFile: "/nowhere/secret" },
+      names,
     },
-  ])("reports all sources' problems$name in one list", async ({ names, want }) => {
-    const opened = await openTokenVerifier(
+    quietLog,
+  );
+  const problems = want.map((pattern) => expect.stringMatching(pattern));
+  expect(opened).toEqual({ kind: "problems", problems });
+});
+
+test("openTokenVerifier closes the opened sources if another one has problems", async () => {
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const timing = { refreshMs: 1 };
+  const jwtOf = ({ issuer, keysUrl }: IdentityProvider): TokenSources => ({
+    jwt: [{ issuer, audiences: [testAudience], keysUrl: keysUrl, timing }],
+  });
+  const twoIssuers = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
+  for (const sources of [twoIssuers, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
+    expect(await openTokenVerifier(sources, quietLog)).toMatchObject({ kind: "problems" });
+  const requestCount = provider.requests.length;
+  const verifier = await open(jwtOf(other));
+  for (let n = 0; n < 20; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  verifier.close?.();
+  // Requests that were in flight may still arrive.
+  expect(provider.requests.length - requestCount).toBeLessThan(3);
+});
+
+test("openTokenVerifier does not reload any source after close", async () => {
+  using folder = createTempFolder();
+  const tokenHashesFile = folder.file("tokens");
+  const keysFile = folder.file("keys");
+  const clientSecretFile = folder.file("secret");
+  const key = await createSigningKey("ES256", "key");
+  const write = (name: string): void => {
+    writeFileSync(tokenHashesFile, `sha256:${digestOf(name)} ${name} - -\n`);
+    writeFileSync(keysFile, JSON.stringify({ name, keys: [key.jwk] }));
+    writeFileSync(clientSecretFile, name);
+  };
+  write("first");
+  const openLogged = async (messages: string[]): Promise<TokenVerifier> =>
+    await open(
       {
-        tokenHashesFile: "/nowhere/tokens",
-        jwt: [{ issuer: "a", audiences: [] }],
-        introspection: { url: "http://id.example", clientId: "orders", clientSecretFile: "/nowhere/secret" },
-        names,
+        tokenHashesFile,
+        jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keysFile: keysFile }],
+        introspection: { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile },
       },
-      quietLog,
+      { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
     );
-    const problems = want.map((pattern) => expect.stringMatching(pattern));
-    expect(opened).toEqual({ kind: "problems", problems });
-  });
+  const logged: string[] = [];
+  (await openLogged(logged)).close?.();
+  // A later verifier's check shows that the closed verifier had time for a check.
+  const loggedLater: string[] = [];
+  const later = await openLogged(loggedLater);
+  for (const [n, name] of ["second", "third"].entries()) {
+    write(name);
+    await expect.poll(() => loggedLater.length).toBe(3 * (n + 1));
+  }
+  later.close?.();
+  expect(logged).toEqual([]);
+});
 
-  test("closes the opened sources if another one has problems", async () => {
-    using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
-    using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
-    const timing = { refreshMs: 1 };
-    const jwtOf = ({ issuer, keysUrl }: IdentityProvider): TokenSources => ({
-      jwt: [{ issuer, audiences: [testAudience], keysUrl: keysUrl, timing }],
-    });
-    const twoIssuers = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
-    for (const sources of [twoIssuers, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
-      expect(await openTokenVerifier(sources, quietLog)).toMatchObject({ kind: "problems" });
-    const requestCount = provider.requests.length;
-    const verifier = await open(jwtOf(other));
-    for (let n = 0; n < 20; n += 1) await within(other.nextRequest(), "the refresh of another one");
-    verifier.close?.();
-    // Requests that were in flight may still arrive.
-    expect(provider.requests.length - requestCount).toBeLessThan(3);
+test("reload reads every source again", async () => {
+  using folder = createTempFolder();
+  const tokenHashesFile = folder.file("tokens");
+  const keysFile = folder.file("keys");
+  const clientSecretFile = folder.file("secret");
+  const [first, second] = await Promise.all(["first", "second"].map((id) => createSigningKey("ES256", id)));
+  if (first === undefined || second === undefined) throw new Error("there are no keys");
+  using provider = await startIdentityProvider(second);
+  const write = (token: string, key: SigningKey, secret: string): void => {
+    writeFileSync(tokenHashesFile, `sha256:${digestOf(token)} ${token} - -\n`);
+    writeFileSync(keysFile, JSON.stringify({ keys: [key.jwk] }));
+    writeFileSync(clientSecretFile, secret);
+  };
+  write("before", first, "s3cret-before");
+  const verifier = await open({
+    tokenHashesFile,
+    jwt: [{ issuer: provider.issuer, audiences: [testAudience], keysFile: keysFile }],
+    introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
   });
+  const secrets: (string | undefined)[] = [];
+  provider.respond = ({ headers }, response) => {
+    secrets.push(headers.authorization);
+    response.end('{"active":true,"sub":"ada"}');
+  };
+  write("after", second, "s3cret-after");
+  await verifier.reload?.();
+  const outcomes = await Promise.all(
+    ["after", await provider.sign(), "opaque"].map((token) => outcomeOf(verifier, token)),
+  );
+  verifier.close?.();
+  expect(outcomes).toMatchObject([{ subject: "after" }, { kind: "principal" }, { kind: "principal" }]);
+  expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);
+});
 
-  test("does not reload any source after close", async () => {
-    using folder = createTempFolder();
-    const tokenHashesFile = folder.file("tokens");
-    const keysFile = folder.file("keys");
-    const clientSecretFile = folder.file("secret");
-    const key = await createSigningKey("ES256", "key");
-    const write = (name: string): void => {
-      writeFileSync(tokenHashesFile, `sha256:${digestOf(name)} ${name} - -\n`);
-      writeFileSync(keysFile, JSON.stringify({ name, keys: [key.jwk] }));
-      writeFileSync(clientSecretFile, name);
-    };
-    write("first");
-    const openLogged = async (messages: string[]): Promise<TokenVerifier> =>
-      await open(
-        {
-          tokenHashesFile,
-          jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keysFile: keysFile }],
-          introspection: { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile },
-        },
-        { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
-      );
-    const logged: string[] = [];
-    (await openLogged(logged)).close?.();
-    // A later verifier's check shows that the closed verifier had time for a check.
-    const loggedLater: string[] = [];
-    const later = await openLogged(loggedLater);
-    for (const [n, name] of ["second", "third"].entries()) {
-      write(name);
-      await expect.poll(() => loggedLater.length).toBe(3 * (n + 1));
-    }
-    later.close?.();
-    expect(logged).toEqual([]);
-  });
-
-  test("reload reads every source again", async () => {
-    using folder = createTempFolder();
-    const tokenHashesFile = folder.file("tokens");
-    const keysFile = folder.file("keys");
-    const clientSecretFile = folder.file("secret");
-    const [first, second] = await Promise.all(["first", "second"].map((id) => createSigningKey("ES256", id)));
-    if (first === undefined || second === undefined) throw new Error("there are no keys");
-    using provider = await startIdentityProvider(second);
-    const write = (token: string, key: SigningKey, secret: string): void => {
-      writeFileSync(tokenHashesFile, `sha256:${digestOf(token)} ${token} - -\n`);
-      writeFileSync(keysFile, JSON.stringify({ keys: [key.jwk] }));
-      writeFileSync(clientSecretFile, secret);
-    };
-    write("before", first, "s3cret-before");
-    const verifier = await open({
-      tokenHashesFile,
-      jwt: [{ issuer: provider.issuer, audiences: [testAudience], keysFile: keysFile }],
-      introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
-    });
-    const secrets: (string | undefined)[] = [];
-    provider.respond = ({ headers }, response) => {
-      secrets.push(headers.authorization);
-      response.end('{"active":true,"sub":"ada"}');
-    };
-    write("after", second, "s3cret-after");
-    await verifier.reload?.();
-    const outcomes = await Promise.all(
-      ["after", await provider.sign(), "opaque"].map((token) => outcomeOf(verifier, token)),
-    );
-    verifier.close?.();
-    expect(outcomes).toMatchObject([{ subject: "after" }, { kind: "principal" }, { kind: "principal" }]);
-    expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);
-  });
-
-  test("imports jose only for JWTs, and does not keep the process alive", async () => {
-    using folder = createTempFolder();
-    writeFileSync(folder.file("file"), "");
-    const sources: TokenSources = {
-      tokenHashesFile: folder.file("file"),
-      jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keysUrl: "http://127.0.0.1:1/keys" }],
-    };
-    const program = `
-      import { registerHooks } from "node:module";
-      registerHooks({ resolve(name, context, next) { if (name === "jose") console.log("jose"); return next(name, context); } });
-      const { openTokenVerifier } = await import(${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)});
-      const log = { info() {}, warn() {} };
-      for (const sources of [{ tokens: [] }, ${JSON.stringify(sources)}]) console.log((await openTokenVerifier(sources, log)).kind);`;
-    const { exitCode, stdout } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
-    expect({ exitCode, words: [...new Set(stdout.split("\n"))] }).toEqual({
-      exitCode: 0,
-      words: ["value", "jose", ""],
-    });
-    expect(stdout).toMatch(/value\n$/);
-  });
+test("openTokenVerifier imports jose only for JWTs, and does not keep the process alive", async () => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("file"), "");
+  const sources: TokenSources = {
+    tokenHashesFile: folder.file("file"),
+    jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keysUrl: "http://127.0.0.1:1/keys" }],
+  };
+  const program = `
+    import { registerHooks } from "node:module";
+    registerHooks({ resolve(name, context, next) { if (name === "jose") console.log("jose"); return next(name, context); } });
+    const { openTokenVerifier } = await import(${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)});
+    const log = { info() {}, warn() {} };
+    for (const sources of [{ tokens: [] }, ${JSON.stringify(sources)}]) console.log((await openTokenVerifier(sources, log)).kind);`;
+  const { exitCode, stdout } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+  expect({ exitCode, words: [...new Set(stdout.split("\n"))] }).toEqual({ exitCode: 0, words: ["value", "jose", ""] });
+  expect(stdout).toMatch(/value\n$/);
 });
 
 /** Creates a verifier that returns a fixed outcome, or a promise for it, and logs its name when called. */

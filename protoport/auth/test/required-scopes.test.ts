@@ -298,79 +298,77 @@ const notUtf8 = {
   data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
 };
 
-describe("createBearerAuth", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      ["a service with the option on only some RPCs", { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
-        "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
-          "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token"],
-      ["two scopes in one string",
-        { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-        'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have'],
-      ["an empty scope", { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-        'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have'],
-    ],
-  )("refuses %s with ERR_OPTIONS", (_name, scopes, problem) => {
-    const definition = scopedGreenhouse(scopes);
-    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
-      expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),
-    );
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    ["a service with the option on only some RPCs", { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
+      "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
+        "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token"],
+    ["two scopes in one string",
+      { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have'],
+    ["an empty scope", { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have'],
+  ],
+)("createBearerAuth refuses %s with ERR_OPTIONS", (_name, scopes, problem) => {
+  const definition = scopedGreenhouse(scopes);
+  expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
+    expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),
+  );
+});
 
-  test.each([
-    { name: "the stricter one first", two: [greenhouse, otherGreenhouse] },
-    { name: "the stricter one last", two: [otherGreenhouse, greenhouse] },
-  ])("refuses two descriptors with different scopes, $name in the list", ({ two }) => {
-    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
-      expect.objectContaining({
-        code: "ERR_OPTIONS",
-        message:
-          'option "services" of createBearerAuth: greenhouse.v1.GreenhouseService has two descriptors with different ' +
-          "RPCs or scopes",
-      }),
-    );
-  });
-
-  test("accepts two descriptors with the same scopes", () => {
-    const same = ["a", "b"].map(() => scopedGreenhouse({ ...noScopes, WaterBed: ["a"] }));
-    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...same] });
-    expect(describeSecurity("b")(greenhouse.method.waterBed)).toEqual([{ b: ["a"] }]);
-  });
-
-  test.each([
-    { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
-    { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
-    {
-      name: "a string that decodes to a message",
-      wireType: WireType.LengthDelimited,
-      data: new BinaryWriter().string("(1").finish(),
-    },
-    // Older protobuf-es versions replace bytes that are not UTF-8.
-    ...(isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
-    {
-      name: "a truncated scope",
-      wireType: WireType.LengthDelimited,
-      data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
-    },
-  ])("refuses $name as the option's value", ({ wireType, data }) => {
-    const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
-    const refusal = expect.objectContaining({
+test.each([
+  { name: "the stricter one first", two: [greenhouse, otherGreenhouse] },
+  { name: "the stricter one last", two: [otherGreenhouse, greenhouse] },
+])("createBearerAuth refuses two descriptors with different scopes, $name in the list", ({ two }) => {
+  expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
+    expect.objectContaining({
       code: "ERR_OPTIONS",
       message:
-        "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a protoport.auth.v1.RequiredScopes that " +
-        "contains only scopes",
-    });
-    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(refusal);
-    expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
-  });
+        'option "services" of createBearerAuth: greenhouse.v1.GreenhouseService has two descriptors with different ' +
+        "RPCs or scopes",
+    }),
+  );
+});
 
-  test("calls requiredScope only for services without the option", () => {
-    const asked: string[] = [];
-    const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
-    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });
-    expect(describeSecurity("b")(KitchenSink.method.types)).toEqual([{ b: ["other"] }]);
-    expect(describeSecurity("b")(greenhouse.method.getReading)).toEqual([{ b: [] }]);
-    expect(asked).toEqual(["/kitchensink.v1.KitchenSink/Types"]);
+test("createBearerAuth accepts two descriptors with the same scopes", () => {
+  const same = ["a", "b"].map(() => scopedGreenhouse({ ...noScopes, WaterBed: ["a"] }));
+  const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...same] });
+  expect(describeSecurity("b")(greenhouse.method.waterBed)).toEqual([{ b: ["a"] }]);
+});
+
+test.each([
+  { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
+  { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
+  {
+    name: "a string that decodes to a message",
+    wireType: WireType.LengthDelimited,
+    data: new BinaryWriter().string("(1").finish(),
+  },
+  // Older protobuf-es versions replace bytes that are not UTF-8.
+  ...(isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
+  {
+    name: "a truncated scope",
+    wireType: WireType.LengthDelimited,
+    data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
+  },
+])("createBearerAuth refuses $name as the option's value", ({ wireType, data }) => {
+  const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
+  const refusal = expect.objectContaining({
+    code: "ERR_OPTIONS",
+    message:
+      "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a protoport.auth.v1.RequiredScopes that " +
+      "contains only scopes",
   });
+  expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(refusal);
+  expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
+});
+
+test("createBearerAuth calls requiredScope only for services without the option", () => {
+  const asked: string[] = [];
+  const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
+  const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });
+  expect(describeSecurity("b")(KitchenSink.method.types)).toEqual([{ b: ["other"] }]);
+  expect(describeSecurity("b")(greenhouse.method.getReading)).toEqual([{ b: [] }]);
+  expect(asked).toEqual(["/kitchensink.v1.KitchenSink/Types"]);
 });

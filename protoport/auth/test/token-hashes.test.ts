@@ -88,18 +88,16 @@ describe("parseTokenHashes", () => {
   });
 });
 
-describe("removeToken", () => {
-  test.each([
-    ["the token's line", `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, `sha256:${hexB} cd - -\n`],
-    ["a line with tabs and spaces", `a\n  sha256:${hexA}\t ci  -\t-\nb`, "a\nb"],
-    ["the token's line, not a comment,", `# not ci\n # ci\nsha256:${hexA} ci - -\n`, "# not ci\n # ci\n"],
-  ])("removes only %s from the file", (_name, given, want) => {
-    expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
-  });
-
-  test("reports that no token has the name", () =>
-    expect(removeToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
-      kind: "problems",
-      problems: ["no token is named ci"],
-    }));
+test.each([
+  ["the token's line", `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, `sha256:${hexB} cd - -\n`],
+  ["a line with tabs and spaces", `a\n  sha256:${hexA}\t ci  -\t-\nb`, "a\nb"],
+  ["the token's line, not a comment,", `# not ci\n # ci\nsha256:${hexA} ci - -\n`, "# not ci\n # ci\n"],
+])("removeToken removes only %s from the file", (_name, given, want) => {
+  expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
 });
+
+test("removeToken reports that no token has the name", () =>
+  expect(removeToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
+    kind: "problems",
+    problems: ["no token is named ci"],
+  }));

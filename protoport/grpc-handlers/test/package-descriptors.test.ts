@@ -201,43 +201,41 @@ describe("definitions from two loadSync calls", () => {
   });
 });
 
-describe("addGrpcJsService", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      ["a definition of another service", loadGarden(),
-        'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
-        [GreenhouseService]],
-      ["descriptors without services", loadGarden(),
-        'the definition is of service "garden.v1.Garden", and the descriptors have no service', []],
-      ["a definition with an unknown method",
-        { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
-        'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not', undefined],
-      ["a streaming definition of a unary method",
-        { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
-        "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors", undefined],
-      ["a unary definition of a streaming method", { ...loadGarden(),
-          AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" } },
-        "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors", undefined],
-      ["a definition without descriptors", { getTree: described },
-        "the definition contains no descriptors: set descriptors to the output of buf build -o definition.binpb", undefined],
-      ["a definition without methods", {}, "the service definition has no methods", undefined],
-      ["the class of a client", Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
-        '"service" of the service definition has no path; pass a definition such as Greeter.service', undefined],
-    ],
-  )("refuses %s with a TypeError", (_name, definition, error, descriptors) => {
-    const options = descriptors === undefined ? {} : { descriptors };
-    expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
-    expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    ["a definition of another service", loadGarden(),
+      'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
+      [GreenhouseService]],
+    ["descriptors without services", loadGarden(),
+      'the definition is of service "garden.v1.Garden", and the descriptors have no service', []],
+    ["a definition with an unknown method",
+      { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
+      'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not', undefined],
+    ["a streaming definition of a unary method",
+      { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
+      "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors", undefined],
+    ["a unary definition of a streaming method", { ...loadGarden(),
+        AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" } },
+      "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors", undefined],
+    ["a definition without descriptors", { getTree: described },
+      "the definition contains no descriptors: set descriptors to the output of buf build -o definition.binpb", undefined],
+    ["a definition without methods", {}, "the service definition has no methods", undefined],
+    ["the class of a client", Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
+      '"service" of the service definition has no path; pass a definition such as Greeter.service', undefined],
+  ],
+)("addGrpcJsService refuses %s with a TypeError", (_name, definition, error, descriptors) => {
+  const options = descriptors === undefined ? {} : { descriptors };
+  expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
+  expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);
+});
 
-  test.each([
-    { name: "a descriptor set", descriptors: bufSet },
-    { name: "a generated file", descriptors: garden?.file },
-    { name: "services", descriptors: garden && [garden] },
-  ])("accepts $name as descriptors for static code", ({ descriptors }) => {
-    const definition = { getTree: described };
-    const service = addGrpcJsService(createConnectRouter(), definition, {}, { ...(descriptors && { descriptors }) });
-    expect(service.typeName).toBe("garden.v1.Garden");
-  });
+test.each([
+  { name: "a descriptor set", descriptors: bufSet },
+  { name: "a generated file", descriptors: garden?.file },
+  { name: "services", descriptors: garden && [garden] },
+])("addGrpcJsService accepts $name as descriptors for static code", ({ descriptors }) => {
+  const definition = { getTree: described };
+  const service = addGrpcJsService(createConnectRouter(), definition, {}, { ...(descriptors && { descriptors }) });
+  expect(service.typeName).toBe("garden.v1.Garden");
 });

@@ -59,44 +59,42 @@ const garden: UntypedServiceImplementation = {
   },
 };
 
-describe("grpc-js handlers over REST and JSON", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      ["a GET request", "/v1/beds/1/trees/7?choice.withLeaves=false",
-        [200, { treeId: "7", speciesName: '["beds/1",{"withLeaves":false,"_withLeaves":"withLeaves"}]', kind: "OAK",
-            heightCm: 0 }], undefined],
-      ["a POST to an additional binding", "/v1/trees:get",
-        [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"tree_id":"7"}')],
-      ["a rule with response_body", "/v1/trees/7/species", [200, "[null,null]"], undefined],
-      ["a failed call with an error detail", "/v1/beds/1/trees/404",
-        [404, { code: 5, status: "NOT_FOUND", message: "no such tree",
-            details: [{ "@type": "type.googleapis.com/google.protobuf.Duration", value: "3s" }] }], undefined],
-      ["a client stream", "/v1/trees:add", [200, { treeCount: 2 }],
-        post('{"treeId":"1"}\n{"treeId":"2"}\n', "application/x-ndjson")],
-      ["a Connect call", "/garden.v1.Garden/GetTree",
-        [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"treeId":"7"}')],
-      ["an invalid request", "/v1/beds/1/trees/seven", [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
-        undefined],
-    ],
-  )("give %s a JSON response", async (_name, path, response, init) => {
-    await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
-    const [httpStatus, body] = await send(server, path, init);
-    expect([httpStatus, JSON.parse(body)]).toEqual(response);
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    ["a GET request", "/v1/beds/1/trees/7?choice.withLeaves=false",
+      [200, { treeId: "7", speciesName: '["beds/1",{"withLeaves":false,"_withLeaves":"withLeaves"}]', kind: "OAK",
+          heightCm: 0 }], undefined],
+    ["a POST to an additional binding", "/v1/trees:get",
+      [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"tree_id":"7"}')],
+    ["a rule with response_body", "/v1/trees/7/species", [200, "[null,null]"], undefined],
+    ["a failed call with an error detail", "/v1/beds/1/trees/404",
+      [404, { code: 5, status: "NOT_FOUND", message: "no such tree",
+          details: [{ "@type": "type.googleapis.com/google.protobuf.Duration", value: "3s" }] }], undefined],
+    ["a client stream", "/v1/trees:add", [200, { treeCount: 2 }],
+      post('{"treeId":"1"}\n{"treeId":"2"}\n', "application/x-ndjson")],
+    ["a Connect call", "/garden.v1.Garden/GetTree",
+      [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"treeId":"7"}')],
+    ["an invalid request", "/v1/beds/1/trees/seven", [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
+      undefined],
+  ],
+)("grpc-js handlers over REST and JSON give %s a JSON response", async (_name, path, response, init) => {
+  await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
+  const [httpStatus, body] = await send(server, path, init);
+  expect([httpStatus, JSON.parse(body)]).toEqual(response);
+});
 
-  test("respond to a server stream with one JSON message per line", async () => {
-    await using server = await startGarden(garden);
-    const [httpStatus, body] = await send(server, "/v1/trees?pageSize=2");
-    expect([httpStatus, body.trim().split("\n")]).toEqual([200, ['{"treeId":"1"}', '{"treeId":"2"}']]);
-  });
+test("grpc-js handlers over REST and JSON respond to a server stream with one JSON message per line", async () => {
+  await using server = await startGarden(garden);
+  const [httpStatus, body] = await send(server, "/v1/trees?pageSize=2");
+  expect([httpStatus, body.trim().split("\n")]).toEqual([200, ['{"treeId":"1"}', '{"treeId":"2"}']]);
+});
 
-  test("set response headers with sendMetadata and with an error's metadata", async () => {
-    await using server = await startGarden(garden);
-    const response = await fetch(`http://127.0.0.1:${server.address.port}/v1/beds/1/trees/404`);
-    const names = ["x-head", "x-why", "grpc-status", "grpc-status-details-bin"];
-    expect(names.map((name) => response.headers.get(name))).toEqual(["1", "frost", null, null]);
-  });
+test("grpc-js handlers over REST and JSON set response headers with sendMetadata and with an error's metadata", async () => {
+  await using server = await startGarden(garden);
+  const response = await fetch(`http://127.0.0.1:${server.address.port}/v1/beds/1/trees/404`);
+  const names = ["x-head", "x-why", "grpc-status", "grpc-status-details-bin"];
+  expect(names.map((name) => response.headers.get(name))).toEqual(["1", "frost", null, null]);
 });
 
 /** A request that no encoder would write, with fields in descending order and an unknown field. */

@@ -284,35 +284,33 @@ test("an aborted signal cancels the call and its HTTP request", async () => {
   await expect.poll(() => server.open()).toBe(0);
 });
 
-describe("google.api.HttpBody", () => {
-  test("is sent as the raw body, with its content type", async () => {
-    await using server = await startRestServer((response, { body }) => respondWith(response, 200, body, "image/x"));
-    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
-    const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
-    expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
-    await client.putFile({ name: "n", file: { data: Buffer.from("x") } }).catch(() => undefined);
-    expect(server.seen).toMatchObject([
-      { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" },
-      { line: "PUT /files/n", body: "x" },
-    ]);
-    expect(server.seen[1]?.header).not.toHaveProperty("content-type");
-  });
+test("google.api.HttpBody is sent as the raw body, with its content type", async () => {
+  await using server = await startRestServer((response, { body }) => respondWith(response, 200, body, "image/x"));
+  const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+  const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
+  expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
+  await client.putFile({ name: "n", file: { data: Buffer.from("x") } }).catch(() => undefined);
+  expect(server.seen).toMatchObject([
+    { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" },
+    { line: "PUT /files/n", body: "x" },
+  ]);
+  expect(server.seen[1]?.header).not.toHaveProperty("content-type");
+});
 
-  test.each(
-    // oxfmt-ignore
-    [
-      { name: "that is not set", file: undefined,
-        want: "file: must be set, because it is the raw body of the request" },
-      { name: "with an invalid content type", file: { contentType: "a\r\nb: c" },
-        want: "file.content_type: must be a media type such as image/png" },
-      { name: "with extensions", file: { extensions: [{}] },
-        want: "file.extensions: must be empty, because a raw body cannot contain extensions" },
-    ],
-  )("$name is refused", async ({ file, want }) => {
-    await using server = await startRestServer((response) => respondWith(response, 200, {}));
-    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
-    const call = client.putFile({ name: "n", ...(file && { file }) });
-    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(want) });
-    expect(server.seen).toEqual([]);
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "that is not set", file: undefined,
+      want: "file: must be set, because it is the raw body of the request" },
+    { name: "with an invalid content type", file: { contentType: "a\r\nb: c" },
+      want: "file.content_type: must be a media type such as image/png" },
+    { name: "with extensions", file: { extensions: [{}] },
+      want: "file.extensions: must be empty, because a raw body cannot contain extensions" },
+  ],
+)("google.api.HttpBody $name is refused", async ({ file, want }) => {
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
+  const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+  const call = client.putFile({ name: "n", ...(file && { file }) });
+  await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(want) });
+  expect(server.seen).toEqual([]);
 });

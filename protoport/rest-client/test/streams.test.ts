@@ -194,102 +194,100 @@ async function* each<Value>(...values: readonly Value[]): AsyncGenerator<Value> 
 
 const file = (text: string, contentType = "") => ({ contentType, data: Buffer.from(text) });
 
-describe("a client stream", () => {
-  test("is sent with all its messages, and its response is returned", async () => {
-    const received: string[] = [];
-    await using served = await startGreenhouse(
-      {
-        async recordReadings(readings) {
-          for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${degreesCelsius}`);
-          return { count: received.length };
-        },
-        async *controlClimate(readings) {
-          for await (const { degreesCelsius } of readings) yield { heatWatts: degreesCelsius };
-        },
+test("a client stream is sent with all its messages, and its response is returned", async () => {
+  const received: string[] = [];
+  await using served = await startGreenhouse(
+    {
+      async recordReadings(readings) {
+        for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${degreesCelsius}`);
+        return { count: received.length };
       },
-      { rest: { rules } },
-    );
-    const client = clientOf(greenhouse, served);
-    const answer = await client.recordReadings(
-      each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 }),
-    );
-    expect([answer.count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
-    const watts: number[] = [];
-    for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 })))
-      watts.push(heatWatts);
-    expect([watts, await collect(client.controlClimate(each()))]).toEqual([[1, 0, 3], []]);
-  });
+      async *controlClimate(readings) {
+        for await (const { degreesCelsius } of readings) yield { heatWatts: degreesCelsius };
+      },
+    },
+    { rest: { rules } },
+  );
+  const client = clientOf(greenhouse, served);
+  const answer = await client.recordReadings(
+    each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 }),
+  );
+  expect([answer.count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
+  const watts: number[] = [];
+  for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 })))
+    watts.push(heatWatts);
+  expect([watts, await collect(client.controlClimate(each()))]).toEqual([[1, 0, 3], []]);
+});
 
-  test.each([
-    ["no message sets the path", [], "the path needs sensor, but the stream has no message"],
-    ["the first message does not set the path", [{}], expect.stringContaining("sensor: must be set and not empty")],
-    [
-      "a later message sets the path",
-      [{ sensor: "a" }, { sensor: "a" }],
-      expect.stringContaining("sensor: may be set only in the first message of a stream"),
-    ],
-  ])("is refused if %s in a RecordReadings call", async (_name, readings, want) => {
-    let isComplete = false;
-    await using served = await startGreenhouse(
-      {
-        async recordReadings(all) {
-          await collect(all);
-          isComplete = true;
-          return {};
-        },
+test.each([
+  ["no message sets the path", [], "the path needs sensor, but the stream has no message"],
+  ["the first message does not set the path", [{}], expect.stringContaining("sensor: must be set and not empty")],
+  [
+    "a later message sets the path",
+    [{ sensor: "a" }, { sensor: "a" }],
+    expect.stringContaining("sensor: may be set only in the first message of a stream"),
+  ],
+])("a client stream is refused if %s in a RecordReadings call", async (_name, readings, want) => {
+  let isComplete = false;
+  await using served = await startGreenhouse(
+    {
+      async recordReadings(all) {
+        await collect(all);
+        isComplete = true;
+        return {};
       },
-      { rest: { rules } },
-    );
-    const call = clientOf(greenhouse, served).recordReadings(each(...readings));
-    await expect(within(call, "the refusal")).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: want });
-    expect(isComplete).toBe(false);
-  });
+    },
+    { rest: { rules } },
+  );
+  const call = clientOf(greenhouse, served).recordReadings(each(...readings));
+  await expect(within(call, "the refusal")).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: want });
+  expect(isComplete).toBe(false);
+});
 
-  test("is refused if a later message sets a field of the query", async () => {
-    await using served = await startGreenhouse({}, { rest: { rules } });
-    const call = collect(clientOf(greenhouse, served).controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
-    await expect(within(call, "the refusal")).rejects.toMatchObject({
-      code: Code.InvalidArgument,
-      rawMessage: expect.stringContaining("sensor: may be set only in the first"),
-    });
+test("a client stream is refused if a later message sets a field of the query", async () => {
+  await using served = await startGreenhouse({}, { rest: { rules } });
+  const call = collect(clientOf(greenhouse, served).controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
+  await expect(within(call, "the refusal")).rejects.toMatchObject({
+    code: Code.InvalidArgument,
+    rawMessage: expect.stringContaining("sensor: may be set only in the first"),
   });
+});
 
-  test('sends "Accept: application/json" for a single response message', async () => {
-    await using server = await startRestServer((response) => respondWith(response, 200, { count: 1 }));
-    const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
-    expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
-    expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
-  });
+test('a client stream sends "Accept: application/json" for a single response message', async () => {
+  await using server = await startRestServer((response) => respondWith(response, 200, { count: 1 }));
+  const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
+  expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
+  expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
+});
 
-  test("uploads and downloads raw bodies in several messages", async () => {
-    await using files = await startFiles("listening", {
-      async upload(pieces) {
-        let [name, contentType, length] = ["", "", 0];
-        for await (const piece of pieces) {
-          name ||= piece.name;
-          contentType ||= piece.file?.contentType ?? "";
-          length += piece.file?.data.byteLength ?? 0;
-        }
-        return { name, contentType, length: BigInt(length) };
-      },
-      async *download({ name }) {
-        yield { contentType: "text/x", data: Buffer.from(name) };
-        yield { data: Buffer.from("!") };
-      },
-      async *pipe(pieces) {
-        for await (const { contentType, data } of pieces) yield { contentType, data };
-      },
-    });
-    const client = clientOf(FileService, files);
-    const answer = await client.upload(each({ name: "a b", file: file("12", "text/y") }, { file: file("345") }));
-    expect(answer).toMatchObject({ name: "a b", contentType: "text/y", length: 5n });
-    const down = await collect(client.download({ name: "n" }));
-    expect([down[0]?.contentType, Buffer.concat(down.map(({ data }) => data)).toString()]).toEqual(["text/x", "n!"]);
-    const piped = await collect(client.pipe(each(file("x", "text/z"), file("y"))));
-    expect(Buffer.concat(piped.map(({ data }) => data)).toString()).toBe("xy");
-    const typed = client.upload(each({ name: "a", file: file("1") }, { file: file("2", "text/y") }));
-    await expect(typed).rejects.toMatchObject({ code: Code.InvalidArgument });
+test("a client stream uploads and downloads raw bodies in several messages", async () => {
+  await using files = await startFiles("listening", {
+    async upload(pieces) {
+      let [name, contentType, length] = ["", "", 0];
+      for await (const piece of pieces) {
+        name ||= piece.name;
+        contentType ||= piece.file?.contentType ?? "";
+        length += piece.file?.data.byteLength ?? 0;
+      }
+      return { name, contentType, length: BigInt(length) };
+    },
+    async *download({ name }) {
+      yield { contentType: "text/x", data: Buffer.from(name) };
+      yield { data: Buffer.from("!") };
+    },
+    async *pipe(pieces) {
+      for await (const { contentType, data } of pieces) yield { contentType, data };
+    },
   });
+  const client = clientOf(FileService, files);
+  const answer = await client.upload(each({ name: "a b", file: file("12", "text/y") }, { file: file("345") }));
+  expect(answer).toMatchObject({ name: "a b", contentType: "text/y", length: 5n });
+  const down = await collect(client.download({ name: "n" }));
+  expect([down[0]?.contentType, Buffer.concat(down.map(({ data }) => data)).toString()]).toEqual(["text/x", "n!"]);
+  const piped = await collect(client.pipe(each(file("x", "text/z"), file("y"))));
+  expect(Buffer.concat(piped.map(({ data }) => data)).toString()).toBe("xy");
+  const typed = client.upload(each({ name: "a", file: file("1") }, { file: file("2", "text/y") }));
+  await expect(typed).rejects.toMatchObject({ code: Code.InvalidArgument });
 });
 
 test("a download sets content_type only in its first message", async () => {

@@ -75,99 +75,95 @@ function startClock(): Disposable & { readonly advance: (ms: number) => void } {
   };
 }
 
-describe("an introspection endpoint", () => {
-  test("gets a POST form with the client credentials (RFC 7662 §2.1)", async () => {
-    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-    await outcomeOf(endpoint, "a+token/with~signs==");
-    const [request] = endpoint.requests;
-    expect(request?.method).toBe("POST");
-    expect(request?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
-    expect(request?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
-    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
-      token: "a+token/with~signs==",
-      token_type_hint: "access_token",
-    });
-  });
-
-  test("gets the reloaded secret without the final line break", async () => {
-    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-    writeFileSync(endpoint.secretFile, "rot\nated\r\n");
-    await endpoint.verifier.reload?.();
-    await outcomeOf(endpoint);
-    expect(endpoint.requests[0]?.header.authorization).toBe(
-      `Basic ${Buffer.from("order+desk:rot%0Aated").toString("base64")}`,
-    );
-  });
-
-  test("gets the previous client secret while the secret file is empty", async () => {
-    await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-    writeFileSync(endpoint.secretFile, "\n");
-    await endpoint.verifier.reload?.();
-    await outcomeOf(endpoint);
-    expect(endpoint.requests[0]?.header.authorization).toBe(
-      `Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`,
-    );
-  });
-
-  test.each([
-    { name: "an active token", response: { active: true, sub: "ada", exp: nowS + 600 } },
-    { name: "an inactive token", response: { active: false } },
-  ])("gets $name only once", async ({ response }) => {
-    await using endpoint = await openEndpoint(response);
-    await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
-    await outcomeOf(endpoint);
-    expect(endpoint.requests).toHaveLength(1);
-    expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
-      Promise,
-    );
-  });
-
-  test.each([
-    { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
-    { name: "a token with rejected claims", response: { active: true, sub: "ada", cnf: {} } },
-  ])("gets $name at each use", async ({ response }) => {
-    await using endpoint = await openEndpoint(response);
-    await outcomeOf(endpoint, "first");
-    expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
+test("an introspection endpoint gets a POST form with the client credentials (RFC 7662 §2.1)", async () => {
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+  await outcomeOf(endpoint, "a+token/with~signs==");
+  const [request] = endpoint.requests;
+  expect(request?.method).toBe("POST");
+  expect(request?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
+  expect(request?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
+  expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
+    token: "a+token/with~signs==",
+    token_type_hint: "access_token",
   });
 });
 
-describe("an active token", () => {
-  test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>(
-    // oxfmt-ignore
-    [
-      ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
-      ["has only the response's scopes with enforceScopes", { sub: "ada", scope: "a b" },
-        { scopes: new Set(["a", "b"]) }, { enforceScopes: true }],
-      ["has the response's issuer", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
-      ["has the endpoint as issuer if the response has none", { sub: "ada" },
-        { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }],
-      ["is accepted if one of its audiences is configured", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" },
-        { audiences: ["orders"] }],
-      ["is accepted for any configured audience", { sub: "ada", aud: "orders" }, { subject: "ada" },
-        { audiences: ["gardens", "orders"] }],
-      ["is accepted if it expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
-      ["is accepted if it becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
-    ],
-  )("%s", async (_, response, want, source) => {
-    await using endpoint = await openEndpoint({ active: true, ...response }, source);
-    expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
-  });
+test("an introspection endpoint gets the reloaded secret without the final line break", async () => {
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+  writeFileSync(endpoint.secretFile, "rot\nated\r\n");
+  await endpoint.verifier.reload?.();
+  await outcomeOf(endpoint);
+  expect(endpoint.requests[0]?.header.authorization).toBe(
+    `Basic ${Buffer.from("order+desk:rot%0Aated").toString("base64")}`,
+  );
+});
 
-  test.each<{ name: string; response: object; source?: Partial<IntrospectionSource>; want?: string }>([
-    { name: "has no subject", response: { sub: undefined } },
-    { name: "has a subject that is too long", response: { sub: "s".repeat(256) } },
-    { name: "is for another audience", response: { aud: "other" }, source: { audiences: ["orders"] } },
-    { name: "lacks the required audience", response: {}, source: { audiences: ["orders"] } },
-    { name: "is bound to a key", response: { cnf: { jkt: "x" } } },
-    { name: "is a DPoP token", response: { token_type: "DPOP" } },
-    { name: "is not valid yet", response: { nbf: nowS + 3600 } },
-    { name: "has a string for exp", response: { exp: "2099" } },
-    { name: "has expired by more than the clock skew", response: { exp: nowS - 31 }, want: "expired" },
-  ])("that $name is rejected", async ({ response, source, want = "invalid" }) => {
-    await using endpoint = await openEndpoint({ active: true, sub: "ada", ...response }, source);
-    expect(await outcomeOf(endpoint)).toMatchObject({ kind: want });
-  });
+test("an introspection endpoint gets the previous client secret while the secret file is empty", async () => {
+  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
+  writeFileSync(endpoint.secretFile, "\n");
+  await endpoint.verifier.reload?.();
+  await outcomeOf(endpoint);
+  expect(endpoint.requests[0]?.header.authorization).toBe(
+    `Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`,
+  );
+});
+
+test.each([
+  { name: "an active token", response: { active: true, sub: "ada", exp: nowS + 600 } },
+  { name: "an inactive token", response: { active: false } },
+])("an introspection endpoint gets $name only once", async ({ response }) => {
+  await using endpoint = await openEndpoint(response);
+  await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
+  await outcomeOf(endpoint);
+  expect(endpoint.requests).toHaveLength(1);
+  expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
+    Promise,
+  );
+});
+
+test.each([
+  { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
+  { name: "a token with rejected claims", response: { active: true, sub: "ada", cnf: {} } },
+])("an introspection endpoint gets $name at each use", async ({ response }) => {
+  await using endpoint = await openEndpoint(response);
+  await outcomeOf(endpoint, "first");
+  expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
+});
+
+test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>(
+  // oxfmt-ignore
+  [
+    ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+    ["has only the response's scopes with enforceScopes", { sub: "ada", scope: "a b" },
+      { scopes: new Set(["a", "b"]) }, { enforceScopes: true }],
+    ["has the response's issuer", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
+    ["has the endpoint as issuer if the response has none", { sub: "ada" },
+      { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }],
+    ["is accepted if one of its audiences is configured", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" },
+      { audiences: ["orders"] }],
+    ["is accepted for any configured audience", { sub: "ada", aud: "orders" }, { subject: "ada" },
+      { audiences: ["gardens", "orders"] }],
+    ["is accepted if it expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
+    ["is accepted if it becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
+  ],
+)("an active token %s", async (_, response, want, source) => {
+  await using endpoint = await openEndpoint({ active: true, ...response }, source);
+  expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
+});
+
+test.each<{ name: string; response: object; source?: Partial<IntrospectionSource>; want?: string }>([
+  { name: "has no subject", response: { sub: undefined } },
+  { name: "has a subject that is too long", response: { sub: "s".repeat(256) } },
+  { name: "is for another audience", response: { aud: "other" }, source: { audiences: ["orders"] } },
+  { name: "lacks the required audience", response: {}, source: { audiences: ["orders"] } },
+  { name: "is bound to a key", response: { cnf: { jkt: "x" } } },
+  { name: "is a DPoP token", response: { token_type: "DPOP" } },
+  { name: "is not valid yet", response: { nbf: nowS + 3600 } },
+  { name: "has a string for exp", response: { exp: "2099" } },
+  { name: "has expired by more than the clock skew", response: { exp: nowS - 31 }, want: "expired" },
+])("an active token that $name is rejected", async ({ response, source, want = "invalid" }) => {
+  await using endpoint = await openEndpoint({ active: true, sub: "ada", ...response }, source);
+  expect(await outcomeOf(endpoint)).toMatchObject({ kind: want });
 });
 
 describe("a failing introspection endpoint", () => {
@@ -346,22 +342,20 @@ test.each([
 
 const invalid = (name: string) => ({ kind: "invalid", reason: `"${name}" must be a string of 1 to 255 characters` });
 
-describe("subjectClaim", () => {
-  test.each<[name: string, members: object, want: object, subjectClaim?: string]>([
-    ["identifies the caller if sub is missing", { client_id: "batch" }, { kind: "principal", subject: "batch" }],
-    ["is ignored if sub is present", { sub: "ada", client_id: "batch" }, { kind: "principal", subject: "ada" }],
-    ["does not replace an invalid sub", { sub: "", client_id: "batch" }, invalid("sub")],
-    ["is required if sub is missing", {}, invalid("client_id")],
-    ["is rejected if its value exceeds 255 characters", { client_id: "c".repeat(256) }, invalid("client_id")],
-    ["does not accept an inherited property", { client_id: "batch" }, invalid("constructor"), "constructor"],
-  ])("%s", async (_name, members, want, subjectClaim = "client_id") => {
-    await using endpoint = await openEndpoint({ active: true, ...members }, { subjectClaim });
-    expect(await outcomeOf(endpoint)).toMatchObject(want);
-  });
+test.each<[name: string, members: object, want: object, subjectClaim?: string]>([
+  ["identifies the caller if sub is missing", { client_id: "batch" }, { kind: "principal", subject: "batch" }],
+  ["is ignored if sub is present", { sub: "ada", client_id: "batch" }, { kind: "principal", subject: "ada" }],
+  ["does not replace an invalid sub", { sub: "", client_id: "batch" }, invalid("sub")],
+  ["is required if sub is missing", {}, invalid("client_id")],
+  ["is rejected if its value exceeds 255 characters", { client_id: "c".repeat(256) }, invalid("client_id")],
+  ["does not accept an inherited property", { client_id: "batch" }, invalid("constructor"), "constructor"],
+])("subjectClaim %s", async (_name, members, want, subjectClaim = "client_id") => {
+  await using endpoint = await openEndpoint({ active: true, ...members }, { subjectClaim });
+  expect(await outcomeOf(endpoint)).toMatchObject(want);
+});
 
-  test("is off by default, so that a token without sub is rejected", async () => {
-    await using endpoint = await openEndpoint({ active: true, client_id: "batch" });
-    const reason = 'the response has no "sub", and no other claim is configured';
-    expect(await outcomeOf(endpoint)).toEqual({ kind: "invalid", reason });
-  });
+test("subjectClaim is off by default, so that a token without sub is rejected", async () => {
+  await using endpoint = await openEndpoint({ active: true, client_id: "batch" });
+  const reason = 'the response has no "sub", and no other claim is configured';
+  expect(await outcomeOf(endpoint)).toEqual({ kind: "invalid", reason });
 });

@@ -59,156 +59,152 @@ const outcomeOf = async (token: string, by: TokenVerifier = verifier): Promise<T
 const base64url = (value: object | string): string =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
-describe("a valid token", () => {
-  test.each(["RS256", "PS256", "ES256", "EdDSA"])("may use %s as its algorithm", async (algorithm) => {
-    expect(await outcomeOf(await provider.sign({ sub: "ada" }, {}, keys[algorithm]))).toEqual({
-      kind: "principal",
-      subject: "ada",
-      issuer: provider.issuer,
-      scopes: "all",
-    });
-  });
-
-  test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
-    { name: "may contain other audiences", claims: { aud: ["https://other.example", testAudience] } },
-    { name: "may have the type JWT", header: { typ: "JWT" } },
-    { name: "may have the type at+jwt (RFC 9068)", header: { typ: "at+jwt" } },
-    { name: "may have the type application/AT+JWT", header: { typ: "application/AT+JWT" } },
-    { name: "may have expired within the clock skew", claims: { exp: nowS - 15 } },
-    { name: "may become valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
-    { name: "may have no iat", claims: { iat: undefined } },
-    { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
-    { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
-    {
-      name: "may contain key URLs in its header",
-      header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
-    },
-  ])("$name", async ({ claims, header }) => {
-    expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
-  });
-
-  test.each([
-    { name: "typ", header: { typ: 5 } },
-    { name: "kid", header: { kid: 7 } },
-  ])("may have a number as $name in its header", async ({ header }) => {
-    expect(await outcomeOf(await provider.sign({}, header, keys["ES256"]))).toMatchObject({ kind: "principal" });
-  });
-
-  test("may repeat a claim, whose last value counts", async () => {
-    const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
-    const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
-    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
+test.each(["RS256", "PS256", "ES256", "EdDSA"])("a valid token may use %s as its algorithm", async (algorithm) => {
+  expect(await outcomeOf(await provider.sign({ sub: "ada" }, {}, keys[algorithm]))).toEqual({
+    kind: "principal",
+    subject: "ada",
+    issuer: provider.issuer,
+    scopes: "all",
   });
 });
 
-describe("an invalid token", () => {
-  test.each<[name: string, want: RegExp, claims?: TestClaims | undefined, header?: TestHeader]>([
-    ["is for another audience", /"aud"/, { aud: "https://other.example" }],
-    ["is for other audiences", /"aud"/, { aud: ["https://other.example", `${testAudience}/`] }],
-    ["has an empty audience array", /"aud"/, { aud: [] }],
-    ["has no audience", /"aud"/, { aud: undefined }],
-    ["has no exp", /"exp"/, { exp: undefined }],
-    ["has a string for exp", /"exp"/, { exp: "2099" }],
-    ["is not valid yet", /"nbf"/, { nbf: nowS + 3600 }],
-    ["was issued in the future", /"iat"/, { iat: nowS + 3600 }],
-    ["has no subject", /"sub"/, { sub: undefined }],
-    ["has an empty subject", /"sub"/, { sub: "" }],
-    ["has a subject of 256 characters", /"sub"/, { sub: "s".repeat(256) }],
-    ["is bound to a key (RFC 7800)", /"cnf"/, { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } }],
-    [
-      "has an unknown critical header parameter",
-      /extension/i,
-      undefined,
-      { crit: [testExtension], [testExtension]: true },
-    ],
-    ["is a logout token", /"typ"/, undefined, { typ: "logout+jwt" }],
-    ["has a typ that contains another type", /"typ"/, undefined, { typ: "at+application/jwt" }],
-    ["is a DPoP proof", /"typ"/, undefined, { typ: "dpop+jwt" }],
-  ])("that %s is rejected", async (_name, want, claims, header) => {
-    const outcome = await outcomeOf(await provider.sign(claims, header));
-    expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
+test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
+  { name: "may contain other audiences", claims: { aud: ["https://other.example", testAudience] } },
+  { name: "may have the type JWT", header: { typ: "JWT" } },
+  { name: "may have the type at+jwt (RFC 9068)", header: { typ: "at+jwt" } },
+  { name: "may have the type application/AT+JWT", header: { typ: "application/AT+JWT" } },
+  { name: "may have expired within the clock skew", claims: { exp: nowS - 15 } },
+  { name: "may become valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
+  { name: "may have no iat", claims: { iat: undefined } },
+  { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
+  { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
+  {
+    name: "may contain key URLs in its header",
+    header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
+  },
+])("a valid token $name", async ({ claims, header }) => {
+  expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
+});
+
+test.each([
+  { name: "typ", header: { typ: 5 } },
+  { name: "kid", header: { kid: 7 } },
+])("a valid token may have a number as $name in its header", async ({ header }) => {
+  expect(await outcomeOf(await provider.sign({}, header, keys["ES256"]))).toMatchObject({ kind: "principal" });
+});
+
+test("a valid token may repeat a claim, whose last value counts", async () => {
+  const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
+  const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
+  expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
+});
+
+test.each<[name: string, want: RegExp, claims?: TestClaims | undefined, header?: TestHeader]>([
+  ["is for another audience", /"aud"/, { aud: "https://other.example" }],
+  ["is for other audiences", /"aud"/, { aud: ["https://other.example", `${testAudience}/`] }],
+  ["has an empty audience array", /"aud"/, { aud: [] }],
+  ["has no audience", /"aud"/, { aud: undefined }],
+  ["has no exp", /"exp"/, { exp: undefined }],
+  ["has a string for exp", /"exp"/, { exp: "2099" }],
+  ["is not valid yet", /"nbf"/, { nbf: nowS + 3600 }],
+  ["was issued in the future", /"iat"/, { iat: nowS + 3600 }],
+  ["has no subject", /"sub"/, { sub: undefined }],
+  ["has an empty subject", /"sub"/, { sub: "" }],
+  ["has a subject of 256 characters", /"sub"/, { sub: "s".repeat(256) }],
+  ["is bound to a key (RFC 7800)", /"cnf"/, { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } }],
+  [
+    "has an unknown critical header parameter",
+    /extension/i,
+    undefined,
+    { crit: [testExtension], [testExtension]: true },
+  ],
+  ["is a logout token", /"typ"/, undefined, { typ: "logout+jwt" }],
+  ["has a typ that contains another type", /"typ"/, undefined, { typ: "at+application/jwt" }],
+  ["is a DPoP proof", /"typ"/, undefined, { typ: "dpop+jwt" }],
+])("an invalid token that %s is rejected", async (_name, want, claims, header) => {
+  const outcome = await outcomeOf(await provider.sign(claims, header));
+  expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
+});
+
+test("an invalid token is rejected if its payload is unencoded (RFC 7797)", async () => {
+  const key = keys["ES256"];
+  if (key === undefined) throw new Error("there is no such key");
+  const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
+  const jws = await new FlattenedSign(Buffer.from(payload))
+    .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })
+    .sign(key.privateKey);
+  const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
+  expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
+});
+
+test("an invalid token gets the outcome expired a second after the clock skew", async () =>
+  expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
+
+test("an invalid token is rejected if its exp is infinite", async () => {
+  const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
+    '"exp":0',
+    '"exp":1e999',
+  );
+  expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
+    kind: "invalid",
+    reason: '"exp" must be a NumericDate',
   });
+});
 
-  test("is rejected if its payload is unencoded (RFC 7797)", async () => {
-    const key = keys["ES256"];
-    if (key === undefined) throw new Error("there is no such key");
-    const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
-    const jws = await new FlattenedSign(Buffer.from(payload))
-      .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })
-      .sign(key.privateKey);
-    const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
-    expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
+test("an invalid token is rejected if its algorithm is not allowed", async () =>
+  expect(await outcomeOf(await provider.sign({}, {}, keys["RS512"]))).toMatchObject({
+    kind: "invalid",
+    reason: '"alg" (Algorithm) Header Parameter value not allowed',
+  }));
+
+test("an invalid token is rejected if another trusted issuer has signed it", async () => {
+  const token = await other.sign({ iss: provider.issuer });
+  expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+});
+
+test("an invalid token is rejected if its own header contains the key", async () => {
+  const own = await createSigningKey("ES256", "key-ES256");
+  const token = await provider.sign({}, { jwk: own.jwk }, own);
+  expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+});
+
+test("an invalid token is rejected if several keys match and it has no kid", async () => {
+  const twoKeyProvider = await startIdentityProvider(
+    await createSigningKey("ES256", "a"),
+    await createSigningKey("ES256", "b"),
+  );
+  using by = await open({ issuer: twoKeyProvider.issuer });
+  expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
+    kind: "invalid",
+    reason: expect.stringContaining("several keys match"),
   });
+  twoKeyProvider.stop();
+});
 
-  test("gets the outcome expired a second after the clock skew", async () =>
-    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
-
-  test("is rejected if its exp is infinite", async () => {
-    const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
-      '"exp":0',
-      '"exp":1e999',
-    );
-    expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
-      kind: "invalid",
-      reason: '"exp" must be a NumericDate',
-    });
-  });
-
-  test("is rejected if its algorithm is not allowed", async () =>
-    expect(await outcomeOf(await provider.sign({}, {}, keys["RS512"]))).toMatchObject({
-      kind: "invalid",
-      reason: '"alg" (Algorithm) Header Parameter value not allowed',
-    }));
-
-  test("is rejected if another trusted issuer has signed it", async () => {
-    const token = await other.sign({ iss: provider.issuer });
-    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
-  });
-
-  test("is rejected if its own header contains the key", async () => {
-    const own = await createSigningKey("ES256", "key-ES256");
-    const token = await provider.sign({}, { jwk: own.jwk }, own);
-    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
-  });
-
-  test("is rejected if several keys match and it has no kid", async () => {
-    const twoKeyProvider = await startIdentityProvider(
-      await createSigningKey("ES256", "a"),
-      await createSigningKey("ES256", "b"),
-    );
-    using by = await open({ issuer: twoKeyProvider.issuer });
-    expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
-      kind: "invalid",
-      reason: expect.stringContaining("several keys match"),
-    });
-    twoKeyProvider.stop();
-  });
-
-  test.each<[name: string, spoil: (parts: readonly string[]) => string]>(
-    // oxfmt-ignore
-    [
-      ["has a modified payload",
-        ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join(".")],
-      ["has a modified header",
-        ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join(".")],
-      ["has a modified signature",
-        ([head = "", body = "", tail = ""]) => [head, body,
-          (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join(".")],
-      ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
-      ["has alg none and a signature",
-        ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
-      ["has an HMAC with the public key as secret", ([, body = ""]) => {
-          const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
-          return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
-        }],
-      ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
-      ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
-      ["has an alg that is not a string",
-        ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
-    ],
-  )("that %s is rejected", async (_, spoil) => {
-    expect(await outcomeOf(spoil((await provider.sign()).split(".")))).toMatchObject({ kind: "invalid" });
-  });
+test.each<[name: string, spoil: (parts: readonly string[]) => string]>(
+  // oxfmt-ignore
+  [
+    ["has a modified payload",
+      ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join(".")],
+    ["has a modified header",
+      ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join(".")],
+    ["has a modified signature",
+      ([head = "", body = "", tail = ""]) => [head, body,
+        (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join(".")],
+    ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
+    ["has alg none and a signature",
+      ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
+    ["has an HMAC with the public key as secret", ([, body = ""]) => {
+        const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
+        return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
+      }],
+    ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
+    ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
+    ["has an alg that is not a string",
+      ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
+  ],
+)("an invalid token that %s is rejected", async (_, spoil) => {
+  expect(await outcomeOf(spoil((await provider.sign()).split(".")))).toMatchObject({ kind: "invalid" });
 });
 
 test.each<[name: string, token: () => string | Promise<string>]>(
@@ -267,61 +263,56 @@ test("scope claims are ignored without enforceScopes", async () => {
   expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
 });
 
-describe("openJwtVerifier", () => {
-  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>(
-    // oxfmt-ignore
-    [
-      ["an issuer with no audience", [{ issuer: "https://a.example", audiences: [] }],
-        [/must have at least one audience, and no empty one/]],
-      ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }],
-        [/must have at least one audience, and no empty one/]],
-      ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
-      ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-      ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
-      ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
-      ["a key file without keys", [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
-        [/\.ts: the key set /]],
-      ["each invalid issuer",
-        [{ issuer: "a", audiences: [] }, { issuer: "b", audiences: ["c"] }, { issuer: "b", audiences: ["c"] }],
-        [/must have at least one audience, and no empty one/, /is not a valid URL/, /is not a valid URL/,
-          /configured twice/]],
-    ],
-  )("reports %s as a problem", async (_, sources, want) => {
-    const result = await openJwtVerifier(sources, quietLog);
-    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
-  });
+test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>(
+  // oxfmt-ignore
+  [
+    ["an issuer with no audience", [{ issuer: "https://a.example", audiences: [] }],
+      [/must have at least one audience, and no empty one/]],
+    ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }],
+      [/must have at least one audience, and no empty one/]],
+    ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
+    ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
+    ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+    ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
+    ["a key file without keys", [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
+      [/\.ts: the key set /]],
+    ["each invalid issuer",
+      [{ issuer: "a", audiences: [] }, { issuer: "b", audiences: ["c"] }, { issuer: "b", audiences: ["c"] }],
+      [/must have at least one audience, and no empty one/, /is not a valid URL/, /is not a valid URL/,
+        /configured twice/]],
+  ],
+)("openJwtVerifier reports %s as a problem", async (_, sources, want) => {
+  const result = await openJwtVerifier(sources, quietLog);
+  expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+});
 
-  test("rejects tokens of keys removed from a key file", async () => {
-    using folder = createTempFolder();
-    const path = folder.file("keys.json");
-    const [before, after] = await Promise.all([
-      createSigningKey("ES256", "before"),
-      createSigningKey("ES256", "after"),
-    ]);
-    writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
-    const reported: unknown[] = [];
-    const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
-    using by = await openWithLog(log, { keysFile: path });
-    const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
-    expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
-      { kind: "principal" },
-      { kind: "invalid" },
-    ]);
-    writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
-    await by.reload?.();
-    expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
-      { kind: "invalid" },
-      { kind: "principal" },
-    ]);
-    expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
-  });
+test("openJwtVerifier rejects tokens of keys removed from a key file", async () => {
+  using folder = createTempFolder();
+  const path = folder.file("keys.json");
+  const [before, after] = await Promise.all([createSigningKey("ES256", "before"), createSigningKey("ES256", "after")]);
+  writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
+  const reported: unknown[] = [];
+  const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
+  using by = await openWithLog(log, { keysFile: path });
+  const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
+  expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
+    { kind: "principal" },
+    { kind: "invalid" },
+  ]);
+  writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
+  await by.reload?.();
+  expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
+    { kind: "invalid" },
+    { kind: "principal" },
+  ]);
+  expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
+});
 
-  test("uses the configured algorithms instead of the defaults", async () => {
-    using by = await open({ algorithms: ["RS512"] });
-    const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
-    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
-    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
-  });
+test("openJwtVerifier uses the configured algorithms instead of the defaults", async () => {
+  using by = await open({ algorithms: ["RS512"] });
+  const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
+  const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
+  expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
 });
 
 test("an expired token is accepted after the clock is set back", async () => {

@@ -1,5 +1,5 @@
 import { errors, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { IssuerKeys } from "../../src/jwt/issuer-keys.ts";
 import { createJwtVerifier } from "../../src/jwt/open-jwt-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "../../src/jwt/verify-jwt.ts";
@@ -45,38 +45,36 @@ async function verify(
   return await verifyJwt(token, trustedIssuer({ find: () => publicKey, current: publicKey }));
 }
 
-describe("verifyJwt", () => {
-  test("caches the outcome of a valid token until expiry plus clock skew", async () =>
-    expect(await verify({ exp: nowS + 600 })).toEqual({
-      outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
-      untilMs: (nowS + 630) * 1000,
-    }));
+test("verifyJwt caches the outcome of a valid token until expiry plus clock skew", async () =>
+  expect(await verify({ exp: nowS + 600 })).toEqual({
+    outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
+    untilMs: (nowS + 630) * 1000,
+  }));
 
-  test.each([
-    { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },
-    { name: "for another audience", claims: { aud: "other" }, kind: "invalid" },
-    { name: "from an untrusted issuer", claims: { iss: "https://evil.example" }, kind: "invalid" },
-    { name: "with an empty subject", claims: { sub: "" }, kind: "invalid" },
-    { name: "with a backslash in a claim's name", claims: { "a\\": 1 }, kind: "invalid" },
-  ])("the outcome for a token $name is cached for one minute", async ({ claims, kind }) => {
-    const before = Date.now();
-    const { outcome, untilMs } = await verify(claims);
-    expect(outcome.kind).toBe(kind);
-    expect(untilMs).toBeGreaterThanOrEqual(before + 60_000);
-    expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
-  });
+test.each([
+  { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },
+  { name: "for another audience", claims: { aud: "other" }, kind: "invalid" },
+  { name: "from an untrusted issuer", claims: { iss: "https://evil.example" }, kind: "invalid" },
+  { name: "with an empty subject", claims: { sub: "" }, kind: "invalid" },
+  { name: "with a backslash in a claim's name", claims: { "a\\": 1 }, kind: "invalid" },
+])("the outcome for a token $name is cached for one minute", async ({ claims, kind }) => {
+  const before = Date.now();
+  const { outcome, untilMs } = await verify(claims);
+  expect(outcome.kind).toBe(kind);
+  expect(untilMs).toBeGreaterThanOrEqual(before + 60_000);
+  expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
+});
 
-  test("a token with a backslash in a header parameter's name is invalid", async () => {
-    expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
-    expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
-  });
+test("a token with a backslash in a header parameter's name is invalid", async () => {
+  expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
+  expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
+});
 
-  test.each([
-    { name: "is not valid yet", claims: { nbf: nowS + 600 } },
-    { name: "was issued in the future", claims: { iat: nowS + 600 } },
-  ])("the outcome for a token that $name is not cached", async ({ claims }) => {
-    expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
-  });
+test.each([
+  { name: "is not valid yet", claims: { nbf: nowS + 600 } },
+  { name: "was issued in the future", claims: { iat: nowS + 600 } },
+])("the outcome for a token that $name is not cached", async ({ claims }) => {
+  expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
 });
 
 test("an outcome is not cached if the key set changes meanwhile", async () => {

@@ -1,5 +1,5 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
 import { problem } from "../../../gateway/src/protobuf/call-errors.ts";
@@ -103,56 +103,54 @@ test("a success is not logged if the level is warn", () => {
 const none: readonly string[] = [];
 const call: readonly string[] = ["call"];
 
-describe("a call log with audit log and deletion log", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      { name: "writes a refusal only to the audit log", level: "info", trail: "refusals", want: [none, call, none] },
-      { name: "writes a deletion only to the deletion log", level: "info", trail: "deletions",
-        want: [none, none, call] },
-      { name: "writes any other call only to the main log", level: "info", trail: undefined, want: [call, none, none] },
-      { name: "writes a refusal even if the main log's level is warn", level: "warn", trail: "refusals",
-        want: [none, call, none] },
-      { name: "writes a deletion even if the main log's level is warn", level: "warn", trail: "deletions",
-        want: [none, none, call] },
-      { name: "writes no other call if the main log's level is warn", level: "warn", trail: undefined,
-        want: [none, none, none] },
-      { name: "writes a deletion even if the main log is silent", level: "silent", trail: "deletions",
-        want: [none, none, call] },
-      { name: "writes a deletion even if main log and audit log are silent", level: "silent", refusals: "silent",
-        trail: "deletions", want: [none, none, call] },
-      { name: "writes a refusal even if main log and deletion log are silent", level: "silent", deletions: "silent",
-        trail: "refusals", want: [none, call, none] },
-      { name: "writes any other call even if audit log and deletion log are silent", level: "info", refusals: "silent",
-        deletions: "silent", trail: undefined, want: [call, none, none] },
-    ] as const,
-  )("$name", ({ level, trail, want, ...rest }) => {
-    const refusals = "refusals" in rest ? rest.refusals : "info";
-    const deletions = "deletions" in rest ? rest.deletions : "info";
-    const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines(deletions)];
-    createCallLog({
-      log: log.log,
-      auditLog: auditLog.log,
-      deletionLog: deletionLog.log,
-      auditOf: () => ({ trail, fields: {} }),
-    })?.(requestWith({}));
-    expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "writes a refusal only to the audit log", level: "info", trail: "refusals", want: [none, call, none] },
+    { name: "writes a deletion only to the deletion log", level: "info", trail: "deletions",
+      want: [none, none, call] },
+    { name: "writes any other call only to the main log", level: "info", trail: undefined, want: [call, none, none] },
+    { name: "writes a refusal even if the main log's level is warn", level: "warn", trail: "refusals",
+      want: [none, call, none] },
+    { name: "writes a deletion even if the main log's level is warn", level: "warn", trail: "deletions",
+      want: [none, none, call] },
+    { name: "writes no other call if the main log's level is warn", level: "warn", trail: undefined,
+      want: [none, none, none] },
+    { name: "writes a deletion even if the main log is silent", level: "silent", trail: "deletions",
+      want: [none, none, call] },
+    { name: "writes a deletion even if main log and audit log are silent", level: "silent", refusals: "silent",
+      trail: "deletions", want: [none, none, call] },
+    { name: "writes a refusal even if main log and deletion log are silent", level: "silent", deletions: "silent",
+      trail: "refusals", want: [none, call, none] },
+    { name: "writes any other call even if audit log and deletion log are silent", level: "info", refusals: "silent",
+      deletions: "silent", trail: undefined, want: [call, none, none] },
+  ] as const,
+)("a call log with audit log and deletion log $name", ({ level, trail, want, ...rest }) => {
+  const refusals = "refusals" in rest ? rest.refusals : "info";
+  const deletions = "deletions" in rest ? rest.deletions : "info";
+  const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines(deletions)];
+  createCallLog({
+    log: log.log,
+    auditLog: auditLog.log,
+    deletionLog: deletionLog.log,
+    auditOf: () => ({ trail, fields: {} }),
+  })?.(requestWith({}));
+  expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
+});
 
-  test("writes a deletion to the audit log even if no deletion log is set", () => {
-    const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
-    createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
-      requestWith({}),
-    );
-    expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
-  });
+test("a call log with audit log and deletion log writes a deletion to the audit log even if no deletion log is set", () => {
+  const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
+  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
+    requestWith({}),
+  );
+  expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
+});
 
-  test("writes an audited call that failed with INTERNAL at the level error", () => {
-    const log = openLogLines("error");
-    const auditLog = openLogLines("info");
-    createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
-      requestWith({ error: new ConnectError("no", Code.Internal) }),
-    );
-    expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);
-  });
+test("a call log with audit log and deletion log writes an audited call that failed with INTERNAL at the level error", () => {
+  const log = openLogLines("error");
+  const auditLog = openLogLines("info");
+  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
+    requestWith({ error: new ConnectError("no", Code.Internal) }),
+  );
+  expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);
 });

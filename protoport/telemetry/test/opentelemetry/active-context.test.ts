@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { trace } from "@opentelemetry/api";
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
@@ -108,74 +108,72 @@ async function* readings(): AsyncGenerator<object> {
   yield {};
 }
 
-describe("the active context", () => {
-  test.each(callings)("is the request's in every callback during a $name call", async (calling) => {
-    const { activeSpans, options, implementation } = recordActiveSpans();
-    using sdk = registerSdk();
-    await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
-    const client = greenhouseClient(calling, greenhouse.address);
-    const headers = { [traceparent[0]]: traceparent[1] };
-    const common = ["onRequest", "admit", "procedure", "interceptor", "onResponse"];
-    const calls: Record<string, { kind: string; places?: string[]; call: () => Promise<unknown> }> = {
-      WaterBed: {
-        kind: "unary",
-        places: ["onError"],
-        call: () => client.waterBed({}, { headers }).catch(() => undefined),
+test.each(callings)("the active context is the request's in every callback during a $name call", async (calling) => {
+  const { activeSpans, options, implementation } = recordActiveSpans();
+  using sdk = registerSdk();
+  await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
+  const client = greenhouseClient(calling, greenhouse.address);
+  const headers = { [traceparent[0]]: traceparent[1] };
+  const common = ["onRequest", "admit", "procedure", "interceptor", "onResponse"];
+  const calls: Record<string, { kind: string; places?: string[]; call: () => Promise<unknown> }> = {
+    WaterBed: {
+      kind: "unary",
+      places: ["onError"],
+      call: () => client.waterBed({}, { headers }).catch(() => undefined),
+    },
+    "WatchReadings, cancelled": {
+      kind: "server stream",
+      places: ["end of server stream"],
+      call: async () => {
+        const cancellation = new AbortController();
+        const messages = client.watchReadings({ sensor: "endless" }, { headers, signal: cancellation.signal });
+        const read = async (): Promise<void> => {
+          for await (const _ of messages) cancellation.abort();
+        };
+        await expect(read()).rejects.toMatchObject({ code: Code.Canceled });
       },
-      "WatchReadings, cancelled": {
-        kind: "server stream",
-        places: ["end of server stream"],
-        call: async () => {
-          const cancellation = new AbortController();
-          const messages = client.watchReadings({ sensor: "endless" }, { headers, signal: cancellation.signal });
-          const read = async (): Promise<void> => {
-            for await (const _ of messages) cancellation.abort();
-          };
-          await expect(read()).rejects.toMatchObject({ code: Code.Canceled });
-        },
-      },
-      WatchReadings: {
-        kind: "server stream",
-        places: ["end of server stream"],
-        call: () => collect(client.watchReadings({}, { headers })),
-      },
-      RecordReadings: { kind: "client stream", call: () => client.recordReadings(readings(), { headers }) },
-      ...(calling.name.startsWith("gRPC") &&
-        !calling.name.startsWith("gRPC-Web") && {
-          ControlClimate: { kind: "both streams", call: () => collect(client.controlClimate(readings(), { headers })) },
-        }),
-    };
-    for (const [name, { kind, places = [], call }] of Object.entries(calls)) {
-      const count = sdk.spans.length;
-      activeSpans.clear();
-      await call();
-      await expect.poll(() => sdk.spans.length).toBe(count + 1);
-      const span = sdk.spans.at(-1);
-      expect(span?.name).toBe(`greenhouse.v1.GreenhouseService/${name.split(",")[0]}`);
-      expect(span?.parentSpanContext?.spanId).toBe(caller.spanId);
-      const only = [`${caller.traceId} ${span?.spanContext().spanId}`];
-      const all = [...common, kind, ...places].map((place) => [place, only]);
-      expect(spanIds(activeSpans)).toEqual(Object.fromEntries(all));
-    }
-    expect(trace.getActiveSpan()).toBe(undefined);
-  });
+    },
+    WatchReadings: {
+      kind: "server stream",
+      places: ["end of server stream"],
+      call: () => collect(client.watchReadings({}, { headers })),
+    },
+    RecordReadings: { kind: "client stream", call: () => client.recordReadings(readings(), { headers }) },
+    ...(calling.name.startsWith("gRPC") &&
+      !calling.name.startsWith("gRPC-Web") && {
+        ControlClimate: { kind: "both streams", call: () => collect(client.controlClimate(readings(), { headers })) },
+      }),
+  };
+  for (const [name, { kind, places = [], call }] of Object.entries(calls)) {
+    const count = sdk.spans.length;
+    activeSpans.clear();
+    await call();
+    await expect.poll(() => sdk.spans.length).toBe(count + 1);
+    const span = sdk.spans.at(-1);
+    expect(span?.name).toBe(`greenhouse.v1.GreenhouseService/${name.split(",")[0]}`);
+    expect(span?.parentSpanContext?.spanId).toBe(caller.spanId);
+    const only = [`${caller.traceId} ${span?.spanContext().spanId}`];
+    const all = [...common, kind, ...places].map((place) => [place, only]);
+    expect(spanIds(activeSpans)).toEqual(Object.fromEntries(all));
+  }
+  expect(trace.getActiveSpan()).toBe(undefined);
+});
 
-  test("is the request's in endpoints and in hooks of unmatched requests", async () => {
-    const { activeSpans, options } = recordActiveSpans();
-    using sdk = registerSdk();
-    const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));
-    const ask = async (path: string): Promise<readonly (string | undefined)[][]> => {
-      activeSpans.clear();
-      await gateway.fetch(new Request(`http://orders.example${path}`, { headers: [[...traceparent]] }));
-      return [
-        sdk.spans.map((span) => `${caller.traceId} ${span.spanContext().spanId}`).slice(-1),
-        ...Object.values(spanIds(activeSpans)),
-      ];
-    };
-    for (const [path, places] of Object.entries({ "/place": 4, "/nothing": 4 })) {
-      const [own, ...others] = await ask(path);
-      expect(others).toEqual(Array(places).fill(own));
-    }
-    expect(sdk.spans.map(({ name }) => name)).toEqual(["GET /place", "GET"]);
-  });
+test("the active context is the request's in endpoints and in hooks of unmatched requests", async () => {
+  const { activeSpans, options } = recordActiveSpans();
+  using sdk = registerSdk();
+  const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));
+  const ask = async (path: string): Promise<readonly (string | undefined)[][]> => {
+    activeSpans.clear();
+    await gateway.fetch(new Request(`http://orders.example${path}`, { headers: [[...traceparent]] }));
+    return [
+      sdk.spans.map((span) => `${caller.traceId} ${span.spanContext().spanId}`).slice(-1),
+      ...Object.values(spanIds(activeSpans)),
+    ];
+  };
+  for (const [path, places] of Object.entries({ "/place": 4, "/nothing": 4 })) {
+    const [own, ...others] = await ask(path);
+    expect(others).toEqual(Array(places).fill(own));
+  }
+  expect(sdk.spans.map(({ name }) => name)).toEqual(["GET /place", "GET"]);
 });

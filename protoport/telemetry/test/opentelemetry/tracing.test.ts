@@ -15,103 +15,101 @@ const admitRequest = { procedure: undefined, descriptor: undefined, protocol: "r
   peer: { address: "127.0.0.1", port: 1 }, origin: "http://127.0.0.1", connection: {},
   addResponseHeader: () => {} } as const;
 
-describe("a span", () => {
-  test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: object]>(
-    // oxfmt-ignore
-    [
-      ["a REST call", () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
-        { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } }],
-      ["a request to an unknown path", () => ({ httpMethod: "GET", path: "/secret", header: [] }),
-        { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } }],
-      ["a request with an unknown HTTP method",
-        () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
-        { name: "HTTP", attributes: { "http.request.method": "_OTHER" } }],
-      ["a call of an unknown RPC",
-        () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
-        { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } }],
-      ["a failed call", () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
-        { attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
-          status: { code: SpanStatusCode.ERROR } }],
-      ["a request with a malformed traceparent",
-        () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }), {}],
-    ],
-  )("of %s has the expected name, attributes and status", async (_name, request, want) => {
-    using sdk = registerSdk();
-    const tracing = createTracing({ anonymous: true });
-    await using greenhouse = await startGreenhouse(
-      { getReading: () => ({}) },
-      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
-    );
-    for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());
-    await expect.poll(() => sdk.spans.length).toBe(2);
-    for (const span of sdk.spans) {
-      expect(span).toMatchObject({ ...want, kind: SpanKind.SERVER, parentSpanContext: undefined });
-      expect(span.spanContext().traceId).not.toBe(traceId);
-    }
-    const exported = sdk.spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
-    expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
-  });
+test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: object]>(
+  // oxfmt-ignore
+  [
+    ["a REST call", () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
+      { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } }],
+    ["a request to an unknown path", () => ({ httpMethod: "GET", path: "/secret", header: [] }),
+      { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } }],
+    ["a request with an unknown HTTP method",
+      () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
+      { name: "HTTP", attributes: { "http.request.method": "_OTHER" } }],
+    ["a call of an unknown RPC",
+      () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
+      { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } }],
+    ["a failed call", () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
+      { attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
+        status: { code: SpanStatusCode.ERROR } }],
+    ["a request with a malformed traceparent",
+      () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }), {}],
+  ],
+)("a span of %s has the expected name, attributes and status", async (_name, request, want) => {
+  using sdk = registerSdk();
+  const tracing = createTracing({ anonymous: true });
+  await using greenhouse = await startGreenhouse(
+    { getReading: () => ({}) },
+    { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
+  );
+  for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());
+  await expect.poll(() => sdk.spans.length).toBe(2);
+  for (const span of sdk.spans) {
+    expect(span).toMatchObject({ ...want, kind: SpanKind.SERVER, parentSpanContext: undefined });
+    expect(span.spanContext().traceId).not.toBe(traceId);
+  }
+  const exported = sdk.spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
+  expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
+});
 
-  test("of an unsampled caller is not recorded, but continues the trace", async () => {
-    using sdk = registerSdk();
-    const tracing = createTracing();
-    const contexts: unknown[] = [];
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: (_, { values }) => {
-          contexts.push(trace.getActiveSpan()?.spanContext(), traceIdsOf(values));
-          trace.getTracer("application").startSpan("of the handler").end();
-          return {};
-        },
+test("a span of an unsampled caller is not recorded, but continues the trace", async () => {
+  using sdk = registerSdk();
+  const tracing = createTracing();
+  const contexts: unknown[] = [];
+  await using greenhouse = await startGreenhouse(
+    {
+      waterBed: (_, { values }) => {
+        contexts.push(trace.getActiveSpan()?.spanContext(), traceIdsOf(values));
+        trace.getTracer("application").startSpan("of the handler").end();
+        return {};
       },
-      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
+    },
+    { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
+  );
+  const header = [["traceparent", `00-${traceId}-b7ad6b7169203331-00`]] as const;
+  await exchange(
+    greenhouse.address,
+    "2",
+    rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
+  );
+  const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
+  expect(contexts).toEqual([
+    { traceId, spanId, traceFlags: 0, traceState: undefined },
+    { traceId, spanId },
+  ]);
+  expect(sdk.spans).toEqual([]);
+});
+
+test("a span is available in admit only with an SDK", async () => {
+  const contexts: unknown[] = [];
+  const call = async (): Promise<void> => {
+    const tracing = createTracing();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      { onRequest: tracing.onRequest, admit: ({ contextValues }) => void contexts.push(traceIdsOf(contextValues)) },
     );
-    const header = [["traceparent", `00-${traceId}-b7ad6b7169203331-00`]] as const;
+    const header = [["traceparent", headers.traceparent]] as const;
     await exchange(
       greenhouse.address,
       "2",
       rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
     );
-    const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
-    expect(contexts).toEqual([
-      { traceId, spanId, traceFlags: 0, traceState: undefined },
-      { traceId, spanId },
-    ]);
-    expect(sdk.spans).toEqual([]);
-  });
-
-  test("is available in admit only with an SDK", async () => {
-    const contexts: unknown[] = [];
-    const call = async (): Promise<void> => {
-      const tracing = createTracing();
-      await using greenhouse = await startGreenhouse(
-        { waterBed: () => ({}) },
-        { onRequest: tracing.onRequest, admit: ({ contextValues }) => void contexts.push(traceIdsOf(contextValues)) },
-      );
-      const header = [["traceparent", headers.traceparent]] as const;
-      await exchange(
-        greenhouse.address,
-        "2",
-        rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
-      );
-    };
-    await call();
-    {
-      using _ = registerSdk();
-      await call();
-    }
-    expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
-  });
-
-  test("is not a child of another request's active span", () => {
+  };
+  await call();
+  {
     using _ = registerSdk();
-    const contextValues = createContextValues();
-    const other = trace.getTracer("application").startSpan("of another request");
-    context.with(trace.setSpan(ROOT_CONTEXT, other), () =>
-      createTracing().onRequest({ ...admitRequest, header: { get: () => null }, contextValues }),
-    );
-    expect(traceIdsOf(contextValues)?.traceId).not.toBe(other.spanContext().traceId);
-  });
+    await call();
+  }
+  expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
+});
+
+test("a span is not a child of another request's active span", () => {
+  using _ = registerSdk();
+  const contextValues = createContextValues();
+  const other = trace.getTracer("application").startSpan("of another request");
+  context.with(trace.setSpan(ROOT_CONTEXT, other), () =>
+    createTracing().onRequest({ ...admitRequest, header: { get: () => null }, contextValues }),
+  );
+  expect(traceIdsOf(contextValues)?.traceId).not.toBe(other.spanContext().traceId);
 });
 
 describe("startShared", () => {

@@ -25,52 +25,48 @@ async function spanOf(anonymous: boolean, request: HttpRequest): Promise<Registe
   return sdk.spans[0];
 }
 
-describe("the parent span", () => {
-  test("of a mounted gateway is the server's active span", async () => {
-    using sdk = registerSdk();
-    const tracer = trace.getTracer("server");
-    const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
-    const ended = tracer.startSpan("ended");
-    ended.end();
-    for (const span of [tracer.startSpan("recorded"), ended]) {
-      const server = createServer((request, response) =>
-        context.with(trace.setSpan(ROOT_CONTEXT, span), () => gateway.handler(request, response)),
-      );
-      await using started = await startOnLoopback(server);
-      await exchange(started.address, "1.1", { ...reading, header: [traceparent] });
-      await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
-        gateway.fetch(new Request("http://orders.example/", { headers: [[...traceparent]] })),
-      );
-    }
-    const exported = sdk.spans.map(({ name, kind, parentSpanContext }) => [
-      name,
-      SpanKind[kind],
-      parentSpanContext?.spanId,
-    ]);
-    const [endedSpan, ...ours] = exported;
-    expect(endedSpan).toEqual(["ended", "INTERNAL", undefined]);
-    const recordedId = ours[0]?.[2];
-    expect(recordedId).not.toBe(caller.spanId);
-    expect(ours).toEqual([
-      ["GET", "INTERNAL", recordedId],
-      ["GET", "INTERNAL", recordedId],
-      ["GET", "SERVER", caller.spanId],
-      ["GET", "SERVER", caller.spanId],
-    ]);
-  });
-
-  test("is not the span that was active during listen", async () => {
-    using sdk = registerSdk();
-    const startUp = trace.getTracer("application").startSpan("start-up");
-    await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
-      startTraced({ getReading: () => ({}) }),
+test("the parent span of a mounted gateway is the server's active span", async () => {
+  using sdk = registerSdk();
+  const tracer = trace.getTracer("server");
+  const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
+  const ended = tracer.startSpan("ended");
+  ended.end();
+  for (const span of [tracer.startSpan("recorded"), ended]) {
+    const server = createServer((request, response) =>
+      context.with(trace.setSpan(ROOT_CONTEXT, span), () => gateway.handler(request, response)),
     );
-    await exchange(greenhouse.address, "1.1", reading);
-    await exchange(greenhouse.address, "2", reading);
-    await expect
-      .poll(() => sdk.spans.map(({ parentSpanContext }) => parentSpanContext))
-      .toEqual([undefined, undefined]);
-  });
+    await using started = await startOnLoopback(server);
+    await exchange(started.address, "1.1", { ...reading, header: [traceparent] });
+    await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
+      gateway.fetch(new Request("http://orders.example/", { headers: [[...traceparent]] })),
+    );
+  }
+  const exported = sdk.spans.map(({ name, kind, parentSpanContext }) => [
+    name,
+    SpanKind[kind],
+    parentSpanContext?.spanId,
+  ]);
+  const [endedSpan, ...ours] = exported;
+  expect(endedSpan).toEqual(["ended", "INTERNAL", undefined]);
+  const recordedId = ours[0]?.[2];
+  expect(recordedId).not.toBe(caller.spanId);
+  expect(ours).toEqual([
+    ["GET", "INTERNAL", recordedId],
+    ["GET", "INTERNAL", recordedId],
+    ["GET", "SERVER", caller.spanId],
+    ["GET", "SERVER", caller.spanId],
+  ]);
+});
+
+test("the parent span is not the span that was active during listen", async () => {
+  using sdk = registerSdk();
+  const startUp = trace.getTracer("application").startSpan("start-up");
+  await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
+    startTraced({ getReading: () => ({}) }),
+  );
+  await exchange(greenhouse.address, "1.1", reading);
+  await exchange(greenhouse.address, "2", reading);
+  await expect.poll(() => sdk.spans.map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined, undefined]);
 });
 
 describe("span attributes", () => {

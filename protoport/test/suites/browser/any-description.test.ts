@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Browser, Page, Request } from "playwright-core";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Reading, WatchReadingsRequest } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
@@ -171,103 +171,99 @@ test("the initial example body is accepted, and omits output-only fields", async
   expect(Object.keys(body)).not.toContain("builtAt");
 });
 
-describe("a stream on the page", () => {
-  test("is shown message by message, in the selected format", async () => {
-    const request = await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
-    expect(request.headers()["accept"]).toBe("text/event-stream");
-    await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
-    expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
-  });
+test("a stream on the page is shown message by message, in the selected format", async () => {
+  const request = await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
+  expect(request.headers()["accept"]).toBe("text/event-stream");
+  await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
+  expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
+});
 
-  test("does not count a split end event as a message", async () => {
-    await page.addInitScript(() => {
-      const fetchWhole = globalThis.fetch;
-      globalThis.fetch = async (...request) => {
-        const response = await fetchWhole(...request);
-        const lines = new TransformStream<string, string>({
-          transform: (text, controller) => text.match(/.*\n?/g)?.forEach((line) => controller.enqueue(line)),
-        });
-        const body = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(lines);
-        return new Response(body?.pipeThrough(new TextEncoderStream()) ?? null, response);
-      };
-    });
-    await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
-    await page.locator(".details pre", { hasText: "event: end" }).waitFor();
-    await page.getByRole("button", { name: "Send GET", disabled: false }).waitFor();
-    expect(await page.locator(".outcome").innerText()).toContain("3 messages");
+test("a stream on the page does not count a split end event as a message", async () => {
+  await page.addInitScript(() => {
+    const fetchWhole = globalThis.fetch;
+    globalThis.fetch = async (...request) => {
+      const response = await fetchWhole(...request);
+      const lines = new TransformStream<string, string>({
+        transform: (text, controller) => text.match(/.*\n?/g)?.forEach((line) => controller.enqueue(line)),
+      });
+      const body = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(lines);
+      return new Response(body?.pipeThrough(new TextEncoderStream()) ?? null, response);
+    };
   });
+  await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
+  await page.locator(".details pre", { hasText: "event: end" }).waitFor();
+  await page.getByRole("button", { name: "Send GET", disabled: false }).waitFor();
+  expect(await page.locator(".outcome").innerText()).toContain("3 messages");
+});
 
-  test("is cancelled by the button Stop", async () => {
-    await open("operations/watchReadings");
-    await page.getByLabel(/^sensor/).fill("palm");
-    await page.getByLabel(/^count/).fill("-600");
-    await page.getByRole("button", { name: "Send GET" }).click();
-    await page.locator(".outcome", { hasText: "400 messages" }).waitFor();
-    continued.resolve();
-    await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
-    // Only the end of a long stream is shown.
-    expect(await page.locator(".message").count()).toBe(500);
-    expect(await page.locator(".message").last().innerText()).toContain("599");
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
-    expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
-  });
+test("a stream on the page is cancelled by the button Stop", async () => {
+  await open("operations/watchReadings");
+  await page.getByLabel(/^sensor/).fill("palm");
+  await page.getByLabel(/^count/).fill("-600");
+  await page.getByRole("button", { name: "Send GET" }).click();
+  await page.locator(".outcome", { hasText: "400 messages" }).waitFor();
+  continued.resolve();
+  await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
+  // Only the end of a long stream is shown.
+  expect(await page.locator(".message").count()).toBe(500);
+  expect(await page.locator(".message").last().innerText()).toContain("599");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
+  expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
+});
 
-  test("is shown after the button Stop cancelled an earlier stream", async () => {
-    await open("operations/watchReadings");
-    await page.getByLabel(/^sensor/).fill("palm");
-    await page.getByLabel(/^count/).fill("-3");
-    await page.getByRole("button", { name: "Send GET" }).click();
-    await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
-    await page.getByLabel(/^count/).fill("2");
-    await page.getByRole("button", { name: "Send GET" }).click();
-    await page.locator(".outcome", { hasText: "2 messages" }).waitFor();
-  });
+test("a stream on the page is shown after the button Stop cancelled an earlier stream", async () => {
+  await open("operations/watchReadings");
+  await page.getByLabel(/^sensor/).fill("palm");
+  await page.getByLabel(/^count/).fill("-3");
+  await page.getByRole("button", { name: "Send GET" }).click();
+  await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
+  await page.getByLabel(/^count/).fill("2");
+  await page.getByRole("button", { name: "Send GET" }).click();
+  await page.locator(".outcome", { hasText: "2 messages" }).waitFor();
+});
 
-  test("sends each line in the body as a message", async () => {
-    const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
-    expect((await send("recordReadings", { Body: lines })).headers()["content-type"]).toBe("application/x-ndjson");
-    expect(await page.locator(".details pre").first().innerText()).toContain('"count": 30');
+test("a stream on the page sends each line in the body as a message", async () => {
+  const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
+  expect((await send("recordReadings", { Body: lines })).headers()["content-type"]).toBe("application/x-ndjson");
+  expect(await page.locator(".details pre").first().innerText()).toContain('"count": 30');
+});
+
+test("a body of bytes is sent from a file, with the file's content type", async () => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("leaf.txt"), "a leaf");
+  await open("operations/upload");
+  await page.getByLabel(/^name/).fill("leaf");
+  await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
+  expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
+  await page.getByRole("button", { name: "Send PUT" }).click();
+  await page.locator(".outcome", { hasText: "200" }).waitFor();
+  expect(JSON.parse(await page.locator(".details pre").first().innerText())).toEqual({
+    name: "leaf",
+    contentType: "text/plain",
+    length: "6",
   });
 });
 
-describe("a body of bytes", () => {
-  test("is sent from a file, with the file's content type", async () => {
-    using folder = createTempFolder();
-    writeFileSync(folder.file("leaf.txt"), "a leaf");
-    await open("operations/upload");
-    await page.getByLabel(/^name/).fill("leaf");
-    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
-    expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
-    await page.getByRole("button", { name: "Send PUT" }).click();
-    await page.locator(".outcome", { hasText: "200" }).waitFor();
-    expect(JSON.parse(await page.locator(".details pre").first().innerText())).toEqual({
-      name: "leaf",
-      contentType: "text/plain",
-      length: "6",
-    });
-  });
+test("a body of bytes is sent by a curl command if grpcurl was selected before", async () => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("leaf.txt"), "a leaf");
+  await open("operations/upload");
+  await page.getByLabel("Language").selectOption("grpcurl");
+  // grpcurl cannot send a file.
+  await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
+  expect(await page.getByLabel("Language").inputValue()).toBe("curl");
+  expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
+});
 
-  test("is sent by a curl command if grpcurl was selected before", async () => {
-    using folder = createTempFolder();
-    writeFileSync(folder.file("leaf.txt"), "a leaf");
-    await open("operations/upload");
-    await page.getByLabel("Language").selectOption("grpcurl");
-    // grpcurl cannot send a file.
-    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
-    expect(await page.getByLabel("Language").inputValue()).toBe("curl");
-    expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
-  });
-
-  test("can be saved, and is not shown as text", async () => {
-    await send("getFile", { name: "leaf" });
-    await page.getByRole("link", { name: "Save the body" }).click();
-    const saved = (): string[] => readdirSync(downloads.path).map((name) => readFileSync(downloads.file(name), "utf8"));
-    await expect.poll(saved).toEqual(["the bytes of leaf"]);
-    await page.getByText("17 bytes, image/png").waitFor();
-  });
+test("a body of bytes can be saved, and is not shown as text", async () => {
+  await send("getFile", { name: "leaf" });
+  await page.getByRole("link", { name: "Save the body" }).click();
+  const saved = (): string[] => readdirSync(downloads.path).map((name) => readFileSync(downloads.file(name), "utf8"));
+  await expect.poll(saved).toEqual(["the bytes of leaf"]);
+  await page.getByText("17 bytes, image/png").waitFor();
 });
 
 test("the page shows an error's message and code", async () => {

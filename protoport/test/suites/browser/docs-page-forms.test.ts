@@ -248,108 +248,104 @@ describe("an operation's reference", () => {
   });
 });
 
-describe("a view", () => {
-  test("names a contact, and links its URL rather than its address", async () => {
-    const contact = { name: "Ann", url: "https://a.example/", email: "a@b.example" };
-    await open("", { info: { title: "Shelves", version: "2", description: "About *it*.", contact } });
-    expect(await page.locator(".about").innerText()).toMatch(/Version 2 · Ann\s+About it\.$/);
-    expect(await page.locator(".about a").getAttribute("href")).toBe("https://a.example/");
-  });
-
-  test("is the operation if the API has only one", async () => {
-    await open("", { paths: { "/v1/shelves": { post: { operationId: "build", responses: ok } } } });
-    await page.getByRole("heading", { level: 2, name: "build" }).waitFor();
-    await page.getByRole("button", { name: "Send POST" }).waitFor();
-    expect(await page.locator(".group").count()).toBe(0);
-  });
-
-  test("is kept when a link within the page is followed", async () => {
-    await openOperation({});
-    await page.evaluate(() => (location.hash = "#content"));
-    await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
-    expect(await page.title()).toBe("build · Shelves");
-  });
-
-  test.each(["Gone", "constructor", "%"])("is the overview for the missing schema %s in a link", async (name) => {
-    await open(`schemas/${name}`, {});
-    expect([await page.title(), await page.locator("#list [aria-current]").count()]).toEqual(["Shelves 1", 0]);
-    await page.evaluate(() => (location.hash = ""));
-    await page.locator('#list [aria-current="page"]', { hasText: "Overview" }).waitFor();
-  });
-
-  test("shows a schema's description and example", async () => {
-    await open("schemas/Shelf", {});
-    expect(await page.locator("article > p").innerText()).toBe("About shelves.");
-    expect(JSON.parse(await page.locator("article > pre").innerText())).toEqual({ theme: "text", size: { width: 7 } });
-  });
+test("a view names a contact, and links its URL rather than its address", async () => {
+  const contact = { name: "Ann", url: "https://a.example/", email: "a@b.example" };
+  await open("", { info: { title: "Shelves", version: "2", description: "About *it*.", contact } });
+  expect(await page.locator(".about").innerText()).toMatch(/Version 2 · Ann\s+About it\.$/);
+  expect(await page.locator(".about a").getAttribute("href")).toBe("https://a.example/");
 });
 
-describe("a response", () => {
-  test("is marked as incomplete when a stream loses its connection", async () => {
-    await openOperation({}, { servers: [{ url: other.baseUrl }] }, "/v1/stream");
-    await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
-    await page.getByRole("button", { name: "Send POST" }).click();
-    await page.locator(".outcome", { hasText: "1 message" }).waitFor();
-    for (const socket of other.sockets) socket.destroy();
-    await page.locator(".outcome .bad", { hasText: "incomplete" }).waitFor();
-    expect(await page.locator(".outcome").innerText()).toMatch(
-      /^200\s*1 message\s*\d+ ms\s*incomplete\s*The connection was lost before the end of the response\.$/,
-    );
-    expect(await page.locator(".message").allTextContents()).toEqual(['{"id":"1"}\n']);
-  });
+test("a view is the operation if the API has only one", async () => {
+  await open("", { paths: { "/v1/shelves": { post: { operationId: "build", responses: ok } } } });
+  await page.getByRole("heading", { level: 2, name: "build" }).waitFor();
+  await page.getByRole("button", { name: "Send POST" }).waitFor();
+  expect(await page.locator(".group").count()).toBe(0);
+});
 
-  test("is marked as incomplete when its body is truncated", async () => {
-    await openOperation({}, { servers: [{ url: other.baseUrl }] }, "/v1/broken");
-    await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
-    await send();
-    expect(await page.locator(".outcome").innerText()).toMatch(/^incomplete\s*The connection was lost/);
-  });
+test("a view is kept when a link within the page is followed", async () => {
+  await openOperation({});
+  await page.evaluate(() => (location.hash = "#content"));
+  await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
+  expect(await page.title()).toBe("build · Shelves");
+});
 
-  test("has highlighted keys, strings and numbers with their escapes", async () => {
-    await openOperation({});
-    const text = String.raw`{"a\"b\\":"c:d,{e}","f":-1.50e400,"g":[true,null]}`;
-    await sendFor("application/problem+json; charset=utf-8", text);
-    const parts = (kind: string): Promise<string[]> => page.locator(`.details .json-${kind}`).allTextContents();
-    expect([await parts("key"), await parts("string")]).toEqual([[String.raw`"a\"b\\"`, '"f"', '"g"'], ['"c:d,{e}"']]);
-    expect(await parts("number")).toEqual(["-1.50e400", "true", "null"]);
-    // oxfmt-ignore
-    const shown = [
-      "{", String.raw`  "a\"b\\": "c:d,{e}",`, '  "f": -1.50e400,', '  "g": [', "    true,", "    null", "  ]", "}",
-    ];
-    expect(await page.locator(".details pre").first().innerText()).toBe(shown.join("\n"));
-  });
+test.each(["Gone", "constructor", "%"])("a view is the overview for the missing schema %s in a link", async (name) => {
+  await open(`schemas/${name}`, {});
+  expect([await page.title(), await page.locator("#list [aria-current]").count()]).toEqual(["Shelves 1", 0]);
+  await page.evaluate(() => (location.hash = ""));
+  await page.locator('#list [aria-current="page"]', { hasText: "Overview" }).waitFor();
+});
 
-  test.each([
-    { type: "text/html", want: "a" },
-    { type: "application/xml", want: "a" },
-    { type: "application/atom+xml", want: "a" },
-    { type: "application/octet-stream", want: /Save the body 1 bytes, application\/octet-stream/ },
-  ])("of the type $type is shown as text or saved", async ({ type, want }) => {
-    await openOperation({});
-    await sendFor(type, "a");
-    expect(await page.locator(".details > :first-child").innerText()).toEqual(
-      typeof want === "string" ? want : expect.stringMatching(want),
-    );
-  });
+test("a view shows a schema's description and example", async () => {
+  await open("schemas/Shelf", {});
+  expect(await page.locator("article > p").innerText()).toBe("About shelves.");
+  expect(JSON.parse(await page.locator("article > pre").innerText())).toEqual({ theme: "text", size: { width: 7 } });
+});
 
-  test("names an error's numbers, but not a successful response's", async () => {
-    const coded = {
-      "application/json": {
-        schema: { type: "object", properties: { code: { type: "integer", "x-value-names": { 5: "NOT_FOUND" } } } },
-      },
-    };
-    const responses = { 200: { description: "a", content: coded }, "4XX": { description: "b", content: coded } };
-    await openOperation({ responses });
-    await sendFor("application/json", '{"code":5,"id":{"code":6}}', 404);
-    expect(await page.locator(".outcome .badge").allInnerTexts()).toEqual(["404", "NOT_FOUND"]);
-    expect(await page.locator(".outcome .bad").count()).toBe(2);
-    expect(await page.locator(".json-note").allInnerTexts()).toEqual([" NOT_FOUND"]);
-    await page.unroute("**/v1/**");
-    await sendFor("application/json", '{"code":5,"message":"c"}');
-    await page.locator(".outcome", { hasText: "200" }).waitFor();
-    expect(await page.locator(".outcome span").nth(1).innerText()).toBe("a");
-    expect(await page.locator(".json-note, .bad").filter({ hasText: "NOT" }).count()).toBe(0);
-  });
+test("a response is marked as incomplete when a stream loses its connection", async () => {
+  await openOperation({}, { servers: [{ url: other.baseUrl }] }, "/v1/stream");
+  await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
+  await page.getByRole("button", { name: "Send POST" }).click();
+  await page.locator(".outcome", { hasText: "1 message" }).waitFor();
+  for (const socket of other.sockets) socket.destroy();
+  await page.locator(".outcome .bad", { hasText: "incomplete" }).waitFor();
+  expect(await page.locator(".outcome").innerText()).toMatch(
+    /^200\s*1 message\s*\d+ ms\s*incomplete\s*The connection was lost before the end of the response\.$/,
+  );
+  expect(await page.locator(".message").allTextContents()).toEqual(['{"id":"1"}\n']);
+});
+
+test("a response is marked as incomplete when its body is truncated", async () => {
+  await openOperation({}, { servers: [{ url: other.baseUrl }] }, "/v1/broken");
+  await page.getByLabel("Server", { exact: true }).selectOption(other.baseUrl);
+  await send();
+  expect(await page.locator(".outcome").innerText()).toMatch(/^incomplete\s*The connection was lost/);
+});
+
+test("a response has highlighted keys, strings and numbers with their escapes", async () => {
+  await openOperation({});
+  const text = String.raw`{"a\"b\\":"c:d,{e}","f":-1.50e400,"g":[true,null]}`;
+  await sendFor("application/problem+json; charset=utf-8", text);
+  const parts = (kind: string): Promise<string[]> => page.locator(`.details .json-${kind}`).allTextContents();
+  expect([await parts("key"), await parts("string")]).toEqual([[String.raw`"a\"b\\"`, '"f"', '"g"'], ['"c:d,{e}"']]);
+  expect(await parts("number")).toEqual(["-1.50e400", "true", "null"]);
+  // oxfmt-ignore
+  const shown = [
+    "{", String.raw`  "a\"b\\": "c:d,{e}",`, '  "f": -1.50e400,', '  "g": [', "    true,", "    null", "  ]", "}",
+  ];
+  expect(await page.locator(".details pre").first().innerText()).toBe(shown.join("\n"));
+});
+
+test.each([
+  { type: "text/html", want: "a" },
+  { type: "application/xml", want: "a" },
+  { type: "application/atom+xml", want: "a" },
+  { type: "application/octet-stream", want: /Save the body 1 bytes, application\/octet-stream/ },
+])("a response of the type $type is shown as text or saved", async ({ type, want }) => {
+  await openOperation({});
+  await sendFor(type, "a");
+  expect(await page.locator(".details > :first-child").innerText()).toEqual(
+    typeof want === "string" ? want : expect.stringMatching(want),
+  );
+});
+
+test("a response names an error's numbers, but not a successful response's", async () => {
+  const coded = {
+    "application/json": {
+      schema: { type: "object", properties: { code: { type: "integer", "x-value-names": { 5: "NOT_FOUND" } } } },
+    },
+  };
+  const responses = { 200: { description: "a", content: coded }, "4XX": { description: "b", content: coded } };
+  await openOperation({ responses });
+  await sendFor("application/json", '{"code":5,"id":{"code":6}}', 404);
+  expect(await page.locator(".outcome .badge").allInnerTexts()).toEqual(["404", "NOT_FOUND"]);
+  expect(await page.locator(".outcome .bad").count()).toBe(2);
+  expect(await page.locator(".json-note").allInnerTexts()).toEqual([" NOT_FOUND"]);
+  await page.unroute("**/v1/**");
+  await sendFor("application/json", '{"code":5,"message":"c"}');
+  await page.locator(".outcome", { hasText: "200" }).waitFor();
+  expect(await page.locator(".outcome span").nth(1).innerText()).toBe("a");
+  expect(await page.locator(".json-note, .bad").filter({ hasText: "NOT" }).count()).toBe(0);
 });
 
 test("the search finds operations with all words, in their RPC, summary or group", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 import { ordinaryCall, spentRows, type SpentRow } from "./spent-rows.ts";
@@ -10,17 +10,15 @@ const ordinaryCalls = 1000;
 /** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;
 
-describe("a server's CPU time", () => {
-  test.for(spentRows)("for $what stays within its limit", { timeout }, async (row) => {
-    await using server = await startMeasuredServer();
-    const most = Number(row.atMost);
-    const ratioWith = (n: number): Promise<number> => leastOf(() => ratioOf(server, row, n), most);
-    for (const n of [row.n, 4 * row.n]) await ratiosOf(server, row, n, warmUpTurns);
-    const [few, many] = [await ratioWith(row.n), await ratioWith(4 * row.n)];
-    console.log(few.toFixed(2).padStart(9), many.toFixed(2).padStart(9), row.atMost.padStart(6), row.what);
-    expect.soft(few, `calls for each of ${row.n}`).toBeLessThan(most);
-    expect.soft(many, `calls for each of ${4 * row.n}`).toBeLessThan(most);
-  });
+test.for(spentRows)("a server's CPU time for $what stays within its limit", { timeout }, async (row) => {
+  await using server = await startMeasuredServer();
+  const most = Number(row.atMost);
+  const ratioWith = (n: number): Promise<number> => leastOf(() => ratioOf(server, row, n), most);
+  for (const n of [row.n, 4 * row.n]) await ratiosOf(server, row, n, warmUpTurns);
+  const [few, many] = [await ratioWith(row.n), await ratioWith(4 * row.n)];
+  console.log(few.toFixed(2).padStart(9), many.toFixed(2).padStart(9), row.atMost.padStart(6), row.what);
+  expect.soft(few, `calls for each of ${row.n}`).toBeLessThan(most);
+  expect.soft(many, `calls for each of ${4 * row.n}`).toBeLessThan(most);
 });
 
 /** Returns the action's cost when it runs `n` times, as a multiple of an ordinary call's cost in the same turn. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Answers, type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
 import type { RawClient } from "../../support/costs/raw-client.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
@@ -16,23 +16,21 @@ const timeout = 300_000;
 /** Bytes that may remain afterwards, such as compiled code and grown tables. */
 const staysBytes = 512 * 1024;
 
-describe("a server's memory", () => {
-  test.for(heldRows)("for $what stays within its limit", { timeout }, async (row) => {
-    const mostBytes = bytesOf(row);
-    await using server = await startMeasuredServer();
-    await server.ask("usePool");
-    // Warms up, so that compiled code and other one-time allocations do not count.
-    await heldFor(server, row, row.n);
-    for (const n of [row.n, 4 * row.n]) {
-      const held = await leastOf(() => (row.native ? heldAfresh(row, n) : heldFor(server, row, n)), mostBytes);
-      console.log(
-        `${String(n).padStart(7)}  ${String(Math.round(held)).padStart(10)}  ${row.atMost.padEnd(20)} ${row.what}`,
-      );
-      expect.soft(held, `bytes held for each of ${n}`).toBeLessThan(mostBytes);
-    }
-    const stays = await leastOf(() => staysAfter(server, row), staysBytes);
-    expect.soft(stays, "bytes that remain after each repetition").toBeLessThan(staysBytes);
-  });
+test.for(heldRows)("a server's memory for $what stays within its limit", { timeout }, async (row) => {
+  const mostBytes = bytesOf(row);
+  await using server = await startMeasuredServer();
+  await server.ask("usePool");
+  // Warms up, so that compiled code and other one-time allocations do not count.
+  await heldFor(server, row, row.n);
+  for (const n of [row.n, 4 * row.n]) {
+    const held = await leastOf(() => (row.native ? heldAfresh(row, n) : heldFor(server, row, n)), mostBytes);
+    console.log(
+      `${String(n).padStart(7)}  ${String(Math.round(held)).padStart(10)}  ${row.atMost.padEnd(20)} ${row.what}`,
+    );
+    expect.soft(held, `bytes held for each of ${n}`).toBeLessThan(mostBytes);
+  }
+  const stays = await leastOf(() => staysAfter(server, row), staysBytes);
+  expect.soft(stays, "bytes that remain after each repetition").toBeLessThan(staysBytes);
 });
 
 /** Runs a test case in a new process, because a process with freed memory would reuse the memory and not grow. */

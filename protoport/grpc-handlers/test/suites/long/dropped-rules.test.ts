@@ -289,29 +289,27 @@ describe("readServices restores", () => {
   });
 });
 
-describe("readServices", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      { name: "an option that no file declares", options: 'option (acme.role) = "admin";',
-        error: "no file declares the option (acme.role) of /shop.v1.Shop/Get; import its file, or set descriptors" },
-      { name: "scopes that no file declares", options: 'option (other.required_scopes) = { scopes: "admin" };',
-        error: "no file declares the option (other.required_scopes) of /shop.v1.Shop/Get" },
-      { name: "a value that JSON does not have", options: 'option (acme.rules.any) = { type_url: "a" };',
-        error: "the option (acme.rules.any) of /shop.v1.Shop/Get is not readable" },
-    ],
-  )("refuses $name in a definition", ({ options, error }) => {
-    const files = { "rules.proto": rules, "shop.proto": textOf(options, "shop.v1") };
-    const read = (): unknown => readServices(loadFiles(files, "shop.proto"));
-    expect(read).toThrow(expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringContaining(error) }));
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "an option that no file declares", options: 'option (acme.role) = "admin";',
+      error: "no file declares the option (acme.role) of /shop.v1.Shop/Get; import its file, or set descriptors" },
+    { name: "scopes that no file declares", options: 'option (other.required_scopes) = { scopes: "admin" };',
+      error: "no file declares the option (other.required_scopes) of /shop.v1.Shop/Get" },
+    { name: "a value that JSON does not have", options: 'option (acme.rules.any) = { type_url: "a" };',
+      error: "the option (acme.rules.any) of /shop.v1.Shop/Get is not readable" },
+  ],
+)("readServices refuses $name in a definition", ({ options, error }) => {
+  const files = { "rules.proto": rules, "shop.proto": textOf(options, "shop.v1") };
+  const read = (): unknown => readServices(loadFiles(files, "shop.proto"));
+  expect(read).toThrow(expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringContaining(error) }));
+});
 
-  test.each([
-    { name: "an old proto-loader version", options: undefined },
-    { name: "JSON without parsed options", options: { deprecated: false, uninterpreted_option: [] } },
-  ])("refuses a definition of $name without method options", ({ options }) => {
-    expect(() => readServices({ Get: { ...admin["Get"], options } })).toThrow(
-      "the definition lacks the options of /shop.v1.Admin/Get; update @grpc/proto-loader, or set descriptors",
-    );
-  });
+test.each([
+  { name: "an old proto-loader version", options: undefined },
+  { name: "JSON without parsed options", options: { deprecated: false, uninterpreted_option: [] } },
+])("readServices refuses a definition of $name without method options", ({ options }) => {
+  expect(() => readServices({ Get: { ...admin["Get"], options } })).toThrow(
+    "the definition lacks the options of /shop.v1.Admin/Get; update @grpc/proto-loader, or set descriptors",
+  );
 });
