@@ -6,16 +6,16 @@ import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { descriptorSetOf, GreenhouseService, ProxyCommand } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-const upstreams = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
+const upstreamSettings = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
 
-function read(text: string): Promise<ProxySettings> {
-  return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreams}${text}\n` }));
+function readText(text: string): Promise<ProxySettings> {
+  return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreamSettings}${text}\n` }));
 }
 
 /** Reloads a file whose content has changed. Returns whether the new settings are used, and the problem. */
-async function reload(before: string, after: string): Promise<{ isUsed: boolean; problem: string | undefined }> {
-  const settings = await read(before);
-  const file = new ConfigurationFile("proxy.yaml", () => read(after));
+async function reloadChanged(before: string, after: string): Promise<{ isUsed: boolean; problem: string | undefined }> {
+  const settings = await readText(before);
+  const file = new ConfigurationFile("proxy.yaml", () => readText(after));
   let isUsed = false;
   await file.reload(
     () => settings,
@@ -32,50 +32,50 @@ test.each([
   { setting: "trustedProxies", before: "trustedProxies: [10.0.0.0/8]", after: "trustedProxies: [10.0.0.0/16]" },
   { setting: "headerBytes", before: "", after: "headerBytes: 5000" },
 ])("a reload that changes $setting is refused, because it needs a restart", async ({ setting, before, after }) => {
-  const { isUsed, problem } = await reload(before, after);
+  const { isUsed, problem } = await reloadChanged(before, after);
   expect(isUsed).toBe(false);
   expect(problem).toContain(`${setting} needs a restart to change`);
 });
 
-const tokens = "tokens: [{ env: PROXY_TEST_TOKEN }]";
+const tokenSettings = "tokens: [{ env: PROXY_TEST_TOKEN }]";
 
 test.each(
   // oxfmt-ignore
   [
-    { name: "authentication", setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
+    { name: "authentication", setting: "authentication", before: `authentication: { ${tokenSettings} }`, after: "" },
     { name: "authentication.scopes", setting: "authentication.scopes",
-      before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`, after: `authentication: { ${tokens} }` },
+      before: `authentication: { ${tokenSettings}, scopes: { shop.v1.*: read } }`, after: `authentication: { ${tokenSettings} }` },
     { name: "an entry in authentication.scopes", setting: "authentication.scopes",
-      before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
-      after: `authentication: { ${tokens}, scopes: {} }` },
+      before: `authentication: { ${tokenSettings}, scopes: { shop.v1.*: read } }`,
+      after: `authentication: { ${tokenSettings}, scopes: {} }` },
     { name: "visibility", setting: "visibility", before: "visibility: { allow: [] }", after: "" },
     { name: "validateReflected", setting: "validateReflected", before: "validateReflected: true", after: "" },
     { name: "a rate for each address", setting: "rateLimit.perAddress",
-      before: `authentication: { ${tokens} }\nrateLimit: { perAddress: 5, perPrincipal: 5 }`,
-      after: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }` },
+      before: `authentication: { ${tokenSettings} }\nrateLimit: { perAddress: 5, perPrincipal: 5 }`,
+      after: `authentication: { ${tokenSettings} }\nrateLimit: { perPrincipal: 5 }` },
     { name: "a rate for each caller", setting: "rateLimit.perPrincipal",
-      before: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`, after: `authentication: { ${tokens} }` },
+      before: `authentication: { ${tokenSettings} }\nrateLimit: { perPrincipal: 5 }`, after: `authentication: { ${tokenSettings} }` },
   ],
 )("a reload without $name is refused, also a second time", async ({ setting, before, after }) => {
   vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
   onTestFinished(() => void vi.unstubAllEnvs());
   const problem = `${setting} is missing; restart to serve without ${setting}`;
-  for (const { isUsed, problem: found } of [await reload(before, after), await reload(before, after)]) {
+  for (const { isUsed, problem: found } of [await reloadChanged(before, after), await reloadChanged(before, after)]) {
     expect(isUsed).toBe(false);
     expect(found).toContain(problem);
   }
-  expect(await reload(before, `${before}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
+  expect(await reloadChanged(before, `${before}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
 });
 
 test("a reload of unchanged settings that need a restart succeeds", async () => {
   const text = "admin: { port: 9001 }\ntrustedProxies: [10.0.0.0/8]\nheaderBytes: 5000";
-  expect(await reload(text, `${text}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
+  expect(await reloadChanged(text, `${text}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
 });
 
 test("a second reload waits until the first uses its settings", async () => {
-  const settings = await read("");
+  const settings = await readText("");
   const texts = ["docs: false", "docs: true"];
-  const file = new ConfigurationFile("proxy.yaml", () => read(texts.shift() ?? ""));
+  const file = new ConfigurationFile("proxy.yaml", () => readText(texts.shift() ?? ""));
   const events: string[] = [];
   const reloadSlowly = (): Promise<void> =>
     file.reload(
@@ -98,9 +98,9 @@ test("a second reload waits until the first uses its settings", async () => {
 test("lastSuccessMs is the time of the last successful reload", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
   onTestFinished(() => void vi.useRealTimers());
-  const settings = await read("");
+  const settings = await readText("");
   const texts = ["unknown: 1", "", "headerBytes: 5000", ""];
-  const file = new ConfigurationFile("proxy.yaml", () => read(texts.shift() ?? ""));
+  const file = new ConfigurationFile("proxy.yaml", () => readText(texts.shift() ?? ""));
   const seen: unknown[] = [];
   for (const nowMs of [2_000, 3_000, 4_000, 5_000]) {
     vi.setSystemTime(nowMs);

@@ -105,16 +105,16 @@ const streams = connections * streamsPerConnection;
 const maxStreamBytes = 32 * 1024;
 
 test("10,000 concurrent streams carry a message in both directions", async () => {
-  await using opened = new AsyncDisposableStack();
-  const server = opened.use(await startGrpcProgram(program));
-  const descriptors = opened.use(createTempFolder()).write("echo.binpb", descriptorSetOf(...echoFiles));
-  const args = ["--upstream", server.address, "--descriptors", descriptors, "--port", "0"];
-  const proxy = opened.use(await startProxyProcess(args));
+  await using stack = new AsyncDisposableStack();
+  const echo = stack.use(await startGrpcProgram(program));
+  const descriptors = stack.use(createTempFolder()).write("echo.binpb", descriptorSetOf(...echoFiles));
+  const args = ["--upstream", echo.address, "--descriptors", descriptors, "--port", "0"];
+  const proxy = stack.use(await startProxyProcess(args));
   const { pid } = proxy.command.process;
   const before = residentBytes(pid);
   const calls: ClientHttp2Stream[] = [];
   for (let i = 0; i < connections; i++) {
-    const connection = opened.use(await openHttp2({ address: "127.0.0.1", port: proxy.port }));
+    const connection = stack.use(await openHttp2({ address: "127.0.0.1", port: proxy.port }));
     for (let j = 0; j < streamsPerConnection; j++) calls.push(connection.open(relayed, { endStream: false }));
   }
   const ends = calls.map((call) => readHttp2Response(call));

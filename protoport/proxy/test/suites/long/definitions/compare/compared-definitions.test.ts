@@ -83,9 +83,9 @@ enum Kind {\n${hidden("enum")}\nNONE = 0;\n}\nInner inner = 1;\nKind kind = 2;\n
 
 test("a reported change has the line of its element or parent", async () => {
   const built = await buildCases([change]);
-  const [old, now] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
+  const [before, after] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
   const lines = toProto({ ...change.old, ...change.now }, "c0").split("\n");
-  const changes = compareServices(old ?? [], now ?? [], {}, withoutRules);
+  const changes = compareServices(before ?? [], after ?? [], {}, withoutRules);
   const found = changes.map(({ rule, subject, line = 0 }) => [`${rule} ${subject}`, lines[line - 1]?.trim()]);
   expect(Object.fromEntries(found)).toEqual({
     "element-hidden c0.Gone": 'syntax = "proto3";',
@@ -102,9 +102,9 @@ test("a reported change has the line of its element or parent", async () => {
 
 test("a reported change has no line if the definition lacks source info", async () => {
   const built = await buildCases([change]);
-  const [old, now] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
-  for (const { file } of [...(old ?? []), ...(now ?? [])]) file.proto.sourceCodeInfo = undefined;
-  const changes = compareServices(old ?? [], now ?? [], {}, withoutRules);
+  const [before, after] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
+  for (const { file } of [...(before ?? []), ...(after ?? [])]) file.proto.sourceCodeInfo = undefined;
+  const changes = compareServices(before ?? [], after ?? [], {}, withoutRules);
   expect(new Set(changes.map(({ file, line }) => `${file}:${line}`))).toEqual(new Set(["c0.proto:undefined"]));
 });
 
@@ -135,7 +135,7 @@ function chain(lastField: string): Uint8Array {
 }
 
 test("a chain of 20,000 nested message types is compared completely", async () => {
-  const [old, now] = ["id", "key"].map((field) => readDescriptorSet(chain(field)).services);
-  const changes = compareServices(old ?? [], now ?? [], {}, await loadRules());
+  const [before, after] = ["id", "key"].map((field) => readDescriptorSet(chain(field)).services);
+  const changes = compareServices(before ?? [], after ?? [], {}, await loadRules());
   expect(changes.map(({ rule, subject }) => `${rule} ${subject}`)).toEqual([`element-hidden chain.M${length - 1}.id`]);
 });
