@@ -39,12 +39,8 @@ describe.each([restPath, connectPath])("without a registry, an Any at %s", (path
       onFault: (error) => faults.push(error),
     });
     const address = await gateway.listen();
-    const { httpStatus, body } = await exchangeHttp1(address, {
-      httpMethod: "POST",
-      path,
-      header: json,
-      body: Buffer.from("{}"),
-    });
+    const request = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
+    const { httpStatus, body } = await exchangeHttp1(address, request);
     await gateway.close();
     expect(httpStatus).toBe(500);
     expect(body.toString()).not.toContain("secret");

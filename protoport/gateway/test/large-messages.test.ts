@@ -76,12 +76,7 @@ test.each([
 const request = toBinary(HttpBodySchema, create(HttpBodySchema, { data: Buffer.alloc(10_000, "x") }));
 
 async function sendFrames(address: Address): Promise<void> {
-  const header: Field[] = [
-    [":method", "POST"],
-    [":scheme", "http"],
-    [":authority", "a"],
-    [":path", path],
-  ];
+  const header: Field[] = Object.entries({ ":method": "POST", ":scheme": "http", ":authority": "a", ":path": path });
   using connection = await openFrames(address);
   const calls = [1, 3, 5].flatMap((id) => [
     headersFrame(id, [...header, ["content-type", "application/grpc"], ["te", "trailers"]]),

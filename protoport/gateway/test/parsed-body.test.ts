@@ -69,10 +69,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       { name: "the rawBody", parse: keepBoth },
     ])("decodes an int64 exactly from $name of the body parser", async ({ parse }) => {
       const answer = await ask(version, parse, post(path, '{"fInt64":9007199254740993}'));
-      expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([
-        200,
-        expect.objectContaining({ sink: { fInt64: "9007199254740993" } }),
-      ]);
+      const want = [200, expect.objectContaining({ sink: { fInt64: "9007199254740993" } })];
+      expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual(want);
     });
 
     test.each(

@@ -60,10 +60,8 @@ describe("a call of a tool with paramHeaders", () => {
   )("is refused %s, before the handler", async (_name, sent, want) => {
     await using greenhouse = await start();
     const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
-    expect([httpStatus, JSON.parse(String(body))]).toEqual([
-      400,
-      { jsonrpc: "2.0", id: 1, error: { code: -32020, message: want } },
-    ]);
+    const expected = [400, { jsonrpc: "2.0", id: 1, error: { code: -32020, message: want } }];
+    expect([httpStatus, JSON.parse(String(body))]).toEqual(expected);
     expect(greenhouse.ran).toEqual([]);
   });
 });

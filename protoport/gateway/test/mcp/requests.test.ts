@@ -81,10 +81,8 @@ describe.each(servers)("MCP over $name", (server) => {
       const before = greenhouse.completedRequests.length;
       const actual = await connections.exchange(greenhouse.address, httpVersion, request);
       const body = String(actual.body);
-      expect({ httpStatus: actual.httpStatus, response: body === "" ? undefined : JSON.parse(body) }).toEqual({
-        httpStatus,
-        response,
-      });
+      const want = { httpStatus, response };
+      expect({ httpStatus: actual.httpStatus, response: body === "" ? undefined : JSON.parse(body) }).toEqual(want);
       expect(fieldValue(actual.header, "content-type")).toBe(response === undefined ? undefined : "application/json");
       for (const [name, value] of header) expect(fieldValue(actual.header, name)).toBe(value);
       const reported = await greenhouse.completed(before + 1);
@@ -99,11 +97,8 @@ describe.each(servers)("MCP over $name", (server) => {
   });
 
   test.each(["GET", "DELETE"])("refuses %s with 405 and Allow: POST", async (httpMethod) => {
-    const response = await connections.exchange(greenhouse.address, httpVersion, {
-      ...statelessRequest("server/discover"),
-      httpMethod,
-      body: Buffer.of(),
-    });
+    const request = { ...statelessRequest("server/discover"), httpMethod, body: Buffer.of() };
+    const response = await connections.exchange(greenhouse.address, httpVersion, request);
     expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, "POST"]);
   });
 

@@ -131,10 +131,8 @@ describe.each(servers)("a tool for a server stream, on $name", ({ version, creat
     const actual = await connections.exchange(greenhouse.address, version, request);
     const body = String(actual.body);
     const isStream = Array.isArray(response);
-    expect({ httpStatus: actual.httpStatus, response: isStream ? eventsOf(body) : JSON.parse(body) }).toEqual({
-      httpStatus,
-      response,
-    });
+    const want = { httpStatus, response };
+    expect({ httpStatus: actual.httpStatus, response: isStream ? eventsOf(body) : JSON.parse(body) }).toEqual(want);
     expect(fieldValue(actual.header, "content-type")).toBe(isStream ? "text/event-stream" : "application/json");
     expect(fieldValue(actual.header, "x-accel-buffering")).toBe(isStream ? "no" : undefined);
     const reported = await greenhouse.completed(before + 1);

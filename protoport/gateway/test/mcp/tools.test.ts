@@ -66,10 +66,8 @@ test("a tool's definition is derived from its RPC", async () => {
 
 test("a server stream's tool has an array of messages as output", async () => {
   const [tool] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WatchReadings"] });
-  expect(tool?.["outputSchema"]).toMatchObject({
-    properties: { messages: { type: "array", items: { type: "object" } } },
-    required: ["messages"],
-  });
+  const want = { properties: { messages: { type: "array", items: { type: "object" } } }, required: ["messages"] };
+  expect(tool?.["outputSchema"]).toMatchObject(want);
   expect(tool?.["annotations"]).toEqual({});
 });
 

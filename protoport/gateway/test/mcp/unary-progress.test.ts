@@ -82,11 +82,8 @@ describe("a unary call with a progress token", () => {
   ])("gets a notification every 5 seconds $name, then its result", async ({ request }) => {
     const { httpStatus, header, body } = await callDuring(2, request, () => ({ bed: "7" }));
     expect([httpStatus, fieldValue(header, "content-type")]).toEqual([200, "text/event-stream"]);
-    expect(eventsOf(String(body))).toMatchObject([
-      progress(5),
-      progress(10),
-      { jsonrpc: "2.0", id: 1, result: { structuredContent: { bed: "7" } } },
-    ]);
+    const want = [progress(5), progress(10), { jsonrpc: "2.0", id: 1, result: { structuredContent: { bed: "7" } } }];
+    expect(eventsOf(String(body))).toMatchObject(want);
   });
 
   test("gets the handler's header fields with its first notification", async () => {
@@ -104,10 +101,8 @@ describe("a unary call with a progress token", () => {
   ])("gets $name as an event after the first notification", async ({ outcome, text }) => {
     const { httpStatus, body } = await callDuring(1, stateless, outcome);
     expect(httpStatus).toBe(200);
-    expect(eventsOf(String(body))).toMatchObject([
-      progress(5),
-      { id: 1, result: { isError: true, content: [{ text }] } },
-    ]);
+    const want = [progress(5), { id: 1, result: { isError: true, content: [{ text }] } }];
+    expect(eventsOf(String(body))).toMatchObject(want);
   });
 
   test.each([

@@ -42,10 +42,7 @@ const json: readonly Field[] = [["content-type", "application/json"]];
 const inJson = (body: string): Pick<Case, "header" | "body"> => ({ header: json, body });
 const form: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
 const te: Field = ["te", "trailers"];
-const trailer: readonly Field[] = [
-  ["grpc-trailer-bar", "bar2"],
-  ["grpc-trailer-foo", "foo2"],
-];
+const trailer: readonly Field[] = Object.entries({ "grpc-trailer-bar": "bar2", "grpc-trailer-foo": "foo2" });
 const early = { "grpc-metadata-foo": "foo1", "grpc-metadata-bar": "bar1" };
 
 // oxfmt-ignore

@@ -69,11 +69,8 @@ test("header parameters follow path and query parameters", () => {
   const operations = Object.values(unusual.paths).flatMap((item) => Object.values(item));
   const fields = operations.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
   expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
-  expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual({
-    name: "X-Shade",
-    in: "header",
-    schema: { type: "string" },
-  });
+  const want = { name: "X-Shade", in: "header", schema: { type: "string" } };
+  expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual(want);
 });
 
 test("message schemas are sorted by name", () => {
@@ -217,10 +214,8 @@ describe("the schema of a request body", () => {
 
   test("omits only the nested field that the path sets", () => {
     const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
-    expect(properties).toMatchObject({
-      text: {},
-      inner: { properties: { text: {}, inner: { properties: { number: {} } } } },
-    });
+    const want = { text: {}, inner: { properties: { text: {}, inner: { properties: { number: {} } } } } };
+    expect(properties).toMatchObject(want);
     expect(properties).not.toHaveProperty("inner.properties.inner.properties.text");
   });
 });
@@ -518,12 +513,8 @@ test("with streamInResults, a server stream's messages are described in wrappers
   const message = { $ref: "#/components/schemas/HealthCheckResponse" };
   for (const openapi of ["3.1.0", "3.2.0"] as const) {
     const content = createOpenApi([Health], { openapi, info, rest }).paths["/health"]?.get?.responses["200"]?.content;
-    expect(Object.keys(content ?? {})).toEqual([
-      "application/json",
-      "application/x-ndjson",
-      "application/jsonl",
-      "text/event-stream",
-    ]);
+    const want = ["application/json", "application/x-ndjson", "application/jsonl", "text/event-stream"];
+    expect(Object.keys(content ?? {})).toEqual(want);
     const media = content?.["application/json"];
     const line = openapi === "3.1.0" ? media?.schema : media?.itemSchema;
     expect(line).toMatchObject({ properties: { result: message, error: { type: "object" } }, maxProperties: 1 });
@@ -579,10 +570,8 @@ test("in OpenAPI 3.2, a stream is described by itemSchema", () => {
   const answered = { $ref: "#/components/schemas/Adjustment" };
   const { requestBody, responses } = paths["/climate"]?.post ?? {};
   expect(openapi).toBe("3.2.0");
-  expect(requestBody?.content).toEqual({
-    "application/x-ndjson": { itemSchema: sent },
-    "application/jsonl": { itemSchema: sent },
-  });
+  const want = { "application/x-ndjson": { itemSchema: sent }, "application/jsonl": { itemSchema: sent } };
+  expect(requestBody?.content).toEqual(want);
   expect(responses?.["200"]?.content).toMatchObject({
     "application/x-ndjson": { itemSchema: answered },
     "application/jsonl": { itemSchema: answered },

@@ -133,10 +133,8 @@ describe("an example", () => {
       closed: new Set(),
     });
     const { required, examples } = schemas.ofObject(chain);
-    expect({ required, examples }).toEqual({
-      required: ["next"],
-      examples: [{ next: { left: "text" }, left: "text" }],
-    });
+    const want = { required: ["next"], examples: [{ next: { left: "text" }, left: "text" }] };
+    expect({ required, examples }).toEqual(want);
     expect(schemas.ofObject(chainOf(["One", "Two"], true))).not.toHaveProperty("examples");
     // None of the others could replace it.
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });

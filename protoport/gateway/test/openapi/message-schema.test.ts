@@ -9,11 +9,8 @@ const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
 const anyDouble = { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] };
 
 describe.each(["input", "output"] as const)("the %s schema", (direction) => {
-  const { properties } = createMessageSchema(SinkSchema, {
-    comments: new Map(),
-    useProtoFieldName: false,
-    direction,
-  }).schema;
+  const options = { comments: new Map(), useProtoFieldName: false, direction };
+  const { properties } = createMessageSchema(SinkSchema, options).schema;
 
   test.each([
     { name: "int32 fields", field: "fInt32", want: int32 },

@@ -1,7 +1,5 @@
 import { create, type DescService, type Message } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema
-} from "@bufbuild/protobuf/wkt";
+import { FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../src/index.ts";
@@ -11,38 +9,37 @@ import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
 
-type Value = string | boolean | readonly Field[];
-type Field = readonly [number: number, value: Value];
+/** A message's fields by number. An array is a repeated string. */
+type Fields = { readonly [number: number]: string | boolean | readonly string[] | Fields };
 
-function encode(fields: readonly Field[]): Uint8Array<ArrayBuffer> {
+function encode(fields: Fields): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
-  for (const [number, value] of fields) {
+  const add = (number: number, value: Fields[number]): void => {
     if (typeof value === "boolean") writer.tag(number, WireType.Varint).bool(value);
     else if (typeof value === "string") writer.tag(number, WireType.LengthDelimited).string(value);
+    else if (Array.isArray(value)) for (const each of value) add(number, each);
     else writer.tag(number, WireType.LengthDelimited).bytes(encode(value));
-  }
+  };
+  for (const [number, value] of Object.entries(fields)) add(Number(number), value);
   return writer.finish();
 }
 
 /** Sets the extension 1042 in a descriptor's options. */
-function setOption(proto: { options?: Message | undefined } | undefined, fields: readonly Field[] | undefined): void {
-  const data = new BinaryWriter().bytes(encode(fields ?? [])).finish();
+function setOption(proto: { options?: Message | undefined } | undefined, fields: Fields | undefined): void {
+  const data = new BinaryWriter().bytes(encode(fields ?? {})).finish();
   const value = { no: 1042, wireType: WireType.LengthDelimited, data };
   if (proto?.options !== undefined && fields !== undefined) proto.options.$unknown = [value];
 }
 
-const docs: Field[] = [
-  [1, "More"],
-  [2, "https://docs.example"],
-];
+const docs: Fields = { 1: "More", 2: "https://docs.example" };
 
 interface Options {
-  readonly file?: readonly Field[];
-  readonly service?: readonly Field[];
-  readonly methods?: readonly (readonly Field[] | undefined)[];
-  readonly message?: readonly Field[];
-  readonly field?: readonly Field[];
-  readonly enum?: readonly Field[];
+  readonly file?: Fields;
+  readonly service?: Fields;
+  readonly methods?: readonly (Fields | undefined)[];
+  readonly message?: Fields;
+  readonly field?: Fields;
+  readonly enum?: Fields;
 }
 
 /** Returns a service with an RPC for each item in `methods`, whose only message has one enum field. */
@@ -52,7 +49,7 @@ function serviceOf(options: Options): DescService {
     name: "kind",
     jsonName: "kind",
     number: 1,
-    label: Label.OPTIONAL,
+    label: 1,
     type: Type.ENUM,
     typeName: ".shop.Kind",
     options: {},
@@ -92,15 +89,7 @@ function describeShop(options: Options, further: Pick<OpenApiOptions, "operation
 
 describe("openapiv2_operation", () => {
   test("sets summary, description, externalDocs, operationId, tags and deprecated", () => {
-    const all: Field[] = [
-      [1, "sending"],
-      [1, "orders"],
-      [2, "Send"],
-      [3, "At once."],
-      [4, docs],
-      [5, "sendOrder"],
-      [11, true],
-    ];
+    const all = { 1: ["sending", "orders"], 2: "Send", 3: "At once.", 4: docs, 5: "sendOrder", 11: true };
     const { document, operations } = describeShop({ methods: [all] });
     expect(operations[0]).toMatchObject({
       operationId: "sendOrder",
@@ -114,51 +103,33 @@ describe("openapiv2_operation", () => {
   });
 
   test.each([
-    { name: "only a summary", fields: [[2, "Send"]], want: { summary: "Send", description: "Soon." } },
-    { name: "only a description", fields: [[3, "Later."]], want: { summary: "Sends an order", description: "Later." } },
-    { name: "nothing", fields: [], want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
+    { name: "only a summary", fields: { 2: "Send" }, want: { summary: "Send", description: "Soon." } },
+    { name: "only a description", fields: { 3: "Later." }, want: { summary: "Sends an order", description: "Later." } },
+    { name: "nothing", fields: {}, want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
   ] as const)("that sets $name takes other members from the RPC's comment", ({ fields, want }) => {
     expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
   });
 
   test("is refused if two RPCs have the same operationId, unless operationIds is full", () => {
-    const shop: Options = { methods: [undefined, [[5, "send"]], [[5, "send"]]] };
+    const shop: Options = { methods: [undefined, { 5: "send" }, { 5: "send" }] };
     expect(() => describeShop(shop)).toThrow(
       "the operation id send names shop.Shop.Send1 and shop.Shop.Send2; set operationIds: full",
     );
     const { operations } = describeShop(shop, { operationIds: "full" });
-    expect(operations.map((operation) => operation?.operationId)).toEqual([
-      "shop_Shop_send0",
-      "shop_Shop_send1",
-      "shop_Shop_send2",
-    ]);
+    const want = ["shop_Shop_send0", "shop_Shop_send1", "shop_Shop_send2"];
+    expect(operations.map((operation) => operation?.operationId)).toEqual(want);
   });
 });
 
 test("openapiv2_tag sets the name and description of a service's tag", () => {
-  const { document, operations } = describeShop({
-    service: [
-      [1, "shopping"],
-      [2, "Buy."],
-      [3, docs],
-    ],
-  });
+  const { document, operations } = describeShop({ service: { 1: "shopping", 2: "Buy.", 3: docs } });
   expect(document.tags).toMatchObject([{ name: "shopping", externalDocs: { url: "https://docs.example" } }]);
   expect([document.info.description, operations[0]?.tags]).toEqual(["Buy.", ["shopping"]]);
 });
 
 test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and externalDocs", () => {
-  const { document } = describeShop({
-    message: [
-      [1, [[6, "An order."]]],
-      [5, docs],
-    ],
-    field: [[6, "Its kind."]],
-    enum: [
-      [1, "All kinds."],
-      [6, docs],
-    ],
-  });
+  const message = { 1: { 6: "An order." }, 5: docs };
+  const { document } = describeShop({ message, field: { 6: "Its kind." }, enum: { 1: "All kinds.", 6: docs } });
   const externalDocs = { description: "More", url: "https://docs.example" };
   expect(document.components?.schemas).toMatchObject({
     Order: { description: "An order.", externalDocs, properties: { kind: { description: "Its kind." } } },
@@ -167,12 +138,12 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and 
 });
 
 test("unsupportedOpenApiOptions lists ignored option fields with their descriptors", () => {
-  // oxfmt-ignore
-  const service = serviceOf({ file: [[2, [[1, "Title"]]], [14, docs]],
-    methods: [[[9, []]], [[9, []], [4, [[1, "without a URL"]]]]],
-    message: [[1, [[5, "Title"]]], [99, "new"]],
-    field: [[17, "^a$"]],
-    service: [[2, "Buy."]],
+  const service = serviceOf({
+    file: { 2: { 1: "Title" }, 14: docs },
+    methods: [{ 9: {} }, { 9: {}, 4: { 1: "without a URL" } }],
+    message: { 1: { 5: "Title" }, 99: "new" },
+    field: { 17: "^a$" },
+    service: { 2: "Buy." },
   });
   expect(Object.fromEntries(unsupportedOpenApiOptions([service]))).toEqual({
     "openapiv2_swagger.external_docs": ["shop.proto"],
@@ -185,7 +156,7 @@ test("unsupportedOpenApiOptions lists ignored option fields with their descripto
 });
 
 test("options of protoc-gen-openapiv3 are listed with the elements that set them", () => {
-  const service = serviceOf({ methods: [undefined, [[2, "Send"]]] });
+  const service = serviceOf({ methods: [undefined, { 2: "Send" }] });
   const [first, second] = service.methods;
   const value = { no: 1295, wireType: WireType.LengthDelimited, data: new Uint8Array([0]) };
   for (const { proto } of [service.file, first, second, first?.input, first?.input.fields[0]].flatMap(
@@ -201,7 +172,7 @@ test("options of protoc-gen-openapiv3 are listed with the elements that set them
 });
 
 test("a malformed option is listed, and the document is created without it", () => {
-  const service = serviceOf({ methods: [[[2, "Send"]]] });
+  const service = serviceOf({ methods: [{ 2: "Send" }] });
   const [method] = service.methods;
   // The option's length exceeds its bytes.
   for (const value of method?.proto.options?.$unknown ?? []) value.data[0] = 0x7f;

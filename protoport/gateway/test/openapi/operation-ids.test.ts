@@ -85,10 +85,8 @@ test("an operation that another RPC has taken renames no other operation", () =>
 });
 
 test("ids have the names of RPCs that JavaScript reserves", () => {
-  expect(idsOf({ "shop.v1.Shop": { Constructor: ["GET /one"], ToString: ["GET /two"] } }, "rpc")).toEqual([
-    "constructor",
-    "toString",
-  ]);
+  const want = ["constructor", "toString"];
+  expect(idsOf({ "shop.v1.Shop": { Constructor: ["GET /one"], ToString: ["GET /two"] } }, "rpc")).toEqual(want);
 });
 
 test("unknown names in operationIds are refused", () => {

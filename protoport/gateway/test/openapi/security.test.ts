@@ -9,11 +9,8 @@ const securitySchemes: OpenApiOptions["securitySchemes"] = {
 
 /** Returns the requirements for the document and for each operation, or `undefined` if the document's apply. */
 function requirementsOf(options: Partial<OpenApiOptions>): object {
-  const { security, paths } = createOpenApi([LibraryService], {
-    info: { title: "t", version: "1" },
-    operationIds: "rpc",
-    ...options,
-  });
+  const given: OpenApiOptions = { info: { title: "t", version: "1" }, operationIds: "rpc", ...options };
+  const { security, paths } = createOpenApi([LibraryService], given);
   const operations = Object.values(paths).flatMap((item) => Object.values(item));
   return {
     document: security,

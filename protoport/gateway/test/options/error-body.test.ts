@@ -70,11 +70,8 @@ test("errorBody is sent with the content type of the profile", async () => {
 
 test("errorBody is sent instead of google.rpc.Status to clients that accept protobuf", async () => {
   const rest: RestOptions = { errorBody: { reason: "{code}" }, profile: "grpc-gateway" };
-  expect(await get(rest, reading, "application/x-protobuf")).toEqual([
-    404,
-    "application/json",
-    '{"reason":"NOT_FOUND"}',
-  ]);
+  const want = [404, "application/json", '{"reason":"NOT_FOUND"}'];
+  expect(await get(rest, reading, "application/x-protobuf")).toEqual(want);
 });
 
 test.each([

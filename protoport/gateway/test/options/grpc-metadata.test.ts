@@ -51,10 +51,7 @@ describe("grpcMetadata", () => {
     });
 
     test("does not replace an unprefixed request field with a prefixed one", async () => {
-      const header: readonly Field[] = [
-        ["grpc-metadata-x-user", "mallow"],
-        ["x-user", "rose"],
-      ];
+      const header: readonly Field[] = Object.entries({ "grpc-metadata-x-user": "mallow", "x-user": "rose" });
       expect(await receivedField("x-user", header)).toEqual({ sensor: "x-user=rose" });
       expect(await receivedField("x-user", header.toReversed())).toEqual({ sensor: "x-user=rose" });
     });
@@ -122,15 +119,9 @@ describe("grpcMetadata", () => {
 
 test("header fields are not prefixed without grpcMetadata", async () => {
   await using gateway = await openEveryTransport({ ...options, rest: {} });
-  const header: readonly Field[] = [
-    ["grpc-metadata-x-user", "mallow"],
-    ["te", "trailers"],
-  ];
-  const response = await gateway.ask("the engine's HTTP/1.1", {
-    httpMethod: "GET",
-    path: "/sensors/x-user/reading",
-    header,
-  });
+  const header: readonly Field[] = Object.entries({ "grpc-metadata-x-user": "mallow", te: "trailers" });
+  const request = { httpMethod: "GET", path: "/sensors/x-user/reading", header };
+  const response = await gateway.ask("the engine's HTTP/1.1", request);
   expect(String(response.body)).toBe('{"sensor":"x-user=null"}');
   expect([fieldValue(response.header, "grpc-metadata-x-early"), response.trailer]).toEqual([undefined, []]);
 });

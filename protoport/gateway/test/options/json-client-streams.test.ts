@@ -93,11 +93,8 @@ describe("a client stream as application/json", () => {
   ])("with the body $body is refused", async ({ body, received, message }) => {
     for (const pieces of [[body], cut(body)]) {
       const response = await send(pieces);
-      expect([response.httpStatus, response.received.length, response.message]).toEqual([
-        400,
-        received,
-        expect.stringContaining(message),
-      ]);
+      const want = [400, received, expect.stringContaining(message)];
+      expect([response.httpStatus, response.received.length, response.message]).toEqual(want);
     }
   });
 

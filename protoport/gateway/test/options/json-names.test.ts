@@ -20,17 +20,10 @@ const echo = Object.assign(none, Object.fromEntries(handlers));
 /** Serves the definition with handlers that echo their requests, and creates its OpenAPI document. */
 function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) {
   const rest = { rules: oddRules, service: () => ({ updateMaskFromBody: true, ...options }) };
-  const gateway = createGateway({
-    routes: (router) => void router.service(oddNames, echo),
-    rest,
-    jsonOptions: { useProtoFieldName },
-  });
+  const given = { rest, jsonOptions: { useProtoFieldName } };
+  const gateway = createGateway({ routes: (router) => void router.service(oddNames, echo), ...given });
   afterAll(() => gateway.close());
-  const document = createOpenApi([oddNames], {
-    info: { title: "t", version: "1" },
-    rest,
-    jsonOptions: { useProtoFieldName },
-  });
+  const document = createOpenApi([oddNames], { info: { title: "t", version: "1" }, ...given });
   return { gateway, document };
 }
 
@@ -98,18 +91,14 @@ test.each([
   { name: "filter", why: "a map" },
   { name: "filter[other]", why: "a map entry without mapsInQuery" },
 ])("the query parameter $name, $why, is refused", async ({ name }) => {
-  expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
-    status: 400,
-    json: { code: Code.InvalidArgument },
-  });
+  const want = { status: 400, json: { code: Code.InvalidArgument } };
+  expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject(want);
 });
 
 test("a query sets map entries if the map's JSON name contains brackets", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
-  expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
-    status: 200,
-    json: { "note[s]": { "a[b]": "7" } },
-  });
+  const want = { status: 200, json: { "note[s]": { "a[b]": "7" } } };
+  expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual(want);
 });
 
 test("a parameter name with exponentially many interpretations is refused quickly", async () => {
@@ -130,10 +119,8 @@ describe.each(styles.slice(0, 2))("body members of the OpenAPI document with $st
     for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
       expect(await ask(served, "POST", "/names", body)).toEqual({ status: 200, json: body });
     }
-    expect(await ask(served, "POST", "/names/8/inner", { [name]: "7" })).toMatchObject({
-      status: 200,
-      json: { [inner]: { [name]: "7" } },
-    });
+    const want = { status: 200, json: { [inner]: { [name]: "7" } } };
+    expect(await ask(served, "POST", "/names/8/inner", { [name]: "7" })).toMatchObject(want);
   });
 
   test("exist for each field", () => expect(names).toHaveLength(specialNames.length + 4));
@@ -167,20 +154,16 @@ test.each([
 
 describe("a path with JSON names", () => {
   test("sets fields by the proto names in the rule", async () => {
-    expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual({
-      status: 200,
-      json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
-    });
+    const want = { status: 200, json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" } };
+    expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual(want);
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
     "refuses the query parameter %s for a field that the path sets",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
-      expect([status, json]).toEqual([
-        400,
-        expect.objectContaining({ message: expect.stringContaining("is already set by") }),
-      ]);
+      const want = [400, expect.objectContaining({ message: expect.stringContaining("is already set by") })];
+      expect([status, json]).toEqual(want);
     },
   );
 

@@ -98,10 +98,8 @@ test.each([
 test("a query parameter overrides the header, and $fields overrides fields", async () => {
   expect(await (await send("/v1/query?fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
   expect(await (await send("/v1/query?fields=sink&$fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
-  expect(await (await send("/v1/query?fields=rpc&fields=sink.fString")).json()).toEqual({
-    rpc: "Query",
-    sink: { fString: "a" },
-  });
+  const want = { rpc: "Query", sink: { fString: "a" } };
+  expect(await (await send("/v1/query?fields=rpc&fields=sink.fString")).json()).toEqual(want);
 });
 
 test("a selection is relative to the response_body field", async () => {

@@ -89,10 +89,8 @@ describe("protobufBodies", () => {
     const body = sinkOf({ fString: "a", fInt64: 2n ** 60n, nested: { text: "n" } });
     const received = await send("POST /v1/sinks", { header: [["content-type", contentType]], body });
     expect(received).toMatchObject({ httpStatus: 200, contentType });
-    expect(fromBinary(EchoSchema, received.body)).toMatchObject({
-      rpc: "Create",
-      sink: { fString: "a", fInt64: 2n ** 60n, nested: { text: "n" } },
-    });
+    const want = { rpc: "Create", sink: { fString: "a", fInt64: 2n ** 60n, nested: { text: "n" } } };
+    expect(fromBinary(EchoSchema, received.body)).toMatchObject(want);
   });
 
   test.each([
@@ -161,11 +159,7 @@ describe("protobufBodies", () => {
     const response = await exchangeHttp1(gateway.address, {
       httpMethod: "POST",
       path: "/v1/sinks",
-      header: [
-        ["content-type", type],
-        ["content-encoding", "gzip"],
-        ["accept-encoding", "gzip"],
-      ],
+      header: Object.entries({ "content-type": type, "content-encoding": "gzip", "accept-encoding": "gzip" }),
       body: gzipSync(sinkOf({ fString: text })),
     });
     expect(fieldValue(response.header, "content-encoding")).toBe("gzip");
@@ -199,10 +193,8 @@ describe("protobufBodies", () => {
   test("an unsupported content type is refused with the accepted types", async () => {
     const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });
     const { message }: { message?: unknown } = JSON.parse(String(body));
-    expect([httpStatus, message]).toEqual([
-      415,
-      `the content type must be ${types.join(", ")} or application/json in UTF-8, got "text/plain"`,
-    ]);
+    const want = [415, `the content type must be ${types.join(", ")} or application/json in UTF-8, got "text/plain"`];
+    expect([httpStatus, message]).toEqual(want);
   });
 
   test("is off by default", async () => {

@@ -198,20 +198,16 @@ describe("map entries in a query", () => {
   });
 
   test("cannot set a map that the body also sets", async () => {
-    expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual({
-      httpStatus: 400,
-      message: 'query parameter "labels[a]" is already set by the path or the body',
-    });
+    const want = { httpStatus: 400, message: 'query parameter "labels[a]" is already set by the path or the body' };
+    expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual(want);
   });
 
   test.each(["grpc-gateway", "envoy"] as const)(
     "in the profile %s are refused if an enum name is unknown",
     async (profile) => {
       const lenient = createSink({ profile, service: () => ({ mapsInQuery: true }) });
-      expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject({
-        httpStatus: 400,
-        message: expect.stringContaining('query parameter "palette[a]" is not valid'),
-      });
+      const want = { httpStatus: 400, message: expect.stringContaining('query parameter "palette[a]" is not valid') };
+      expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject(want);
     },
   );
 
@@ -221,12 +217,8 @@ describe("map entries in a query", () => {
       rest: { service: () => ({ mapsInQuery: true }) },
     });
     const parameters = described.paths["/v1/query"]?.get?.parameters ?? [];
-    expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual([
-      "labels",
-      "counts",
-      "palette",
-      "blobByName",
-    ]);
+    const want = ["labels", "counts", "palette", "blobByName"];
+    expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual(want);
     expect(parameters.find(({ name }) => name === "counts")).toEqual({
       name: "counts",
       in: "query",

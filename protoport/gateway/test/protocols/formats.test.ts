@@ -183,10 +183,8 @@ describe("a call in each format", () => {
 
   test.each(ways)("gets a response with the content type of its request ($name)", async (way) => {
     const response = await ask(way, "a");
-    expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
-      httpStatus: 200,
-      type: way.want,
-    });
+    const want = { httpStatus: 200, type: way.want };
+    expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual(want);
     expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 

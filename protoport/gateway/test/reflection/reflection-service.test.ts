@@ -158,10 +158,8 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
   { name: "a request without message_request", question: { case: undefined }, errorCode: Code.InvalidArgument },
 ])("$name gets an error response, and the stream continues", async ({ question, errorCode }) => {
   const responses = await ask([question, { case: "listServices", value: "" }]);
-  expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
-    "errorResponse",
-    "listServicesResponse",
-  ]);
+  const want = ["errorResponse", "listServicesResponse"];
+  expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual(want);
   expect(responses[0]?.messageResponse.value).toMatchObject({ errorCode });
 });
 

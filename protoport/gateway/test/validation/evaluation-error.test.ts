@@ -32,11 +32,8 @@ test("a rule's evaluation error is reported on one line", () => {
 
 test("evaluation errors of two rules or two types are reported separately", () => {
   const rules = new FailedRules();
-  expect([isReported(rules, "a"), isReported(rules, "b"), isReported(rules, "a", TimestampSchema)]).toEqual([
-    true,
-    true,
-    true,
-  ]);
+  const want = [true, true, true];
+  expect([isReported(rules, "a"), isReported(rules, "b"), isReported(rules, "a", TimestampSchema)]).toEqual(want);
 });
 
 test("at most 64 evaluation errors are reported per minute", () => {

@@ -61,11 +61,8 @@ test.each([
 test("the gateway accepts the example in the document", async () => {
   const [example] = expectArray(schemasOf({ ...options, validation })["Account"]?.["examples"]);
   await using signup = await startSignup(validation);
-  const response = await fetch(`http://127.0.0.1:${String(signup.address.port)}/accounts`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(example),
-  });
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(example) };
+  const response = await fetch(`http://127.0.0.1:${String(signup.address.port)}/accounts`, init);
   expect([response.status, await response.text()]).toEqual([200, '{"count":1}']);
 });
 

@@ -8,10 +8,8 @@ test("declaredNames returns the services and RPCs in all files", () => {
     { name: "a.proto", package: "a.v1", service: [{ name: "One", method: [{ name: "Get" }, { name: "List" }] }] },
     { name: "b.proto", service: [{ name: "Two", method: [{ name: "Get" }] }, { name: "Three" }] },
   ];
-  expect(declaredNames(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })))).toEqual({
-    services: ["a.v1.One", "Two", "Three"],
-    rpcs: ["a.v1.One.Get", "a.v1.One.List", "Two.Get"],
-  });
+  const want = { services: ["a.v1.One", "Two", "Three"], rpcs: ["a.v1.One.Get", "a.v1.One.List", "Two.Get"] };
+  expect(declaredNames(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })))).toEqual(want);
 });
 
 test("declaredNames rejects bytes that are not protobuf", () => {

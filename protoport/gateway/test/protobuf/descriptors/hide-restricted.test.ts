@@ -128,11 +128,8 @@ describe("readDescriptorSet() with restricted elements", () => {
 
   test("keeps all elements without the option allow", () => {
     const { services, restricted, labels } = readDescriptorSet(definition());
-    expect([services.map(({ name }) => name), restricted, labels]).toEqual([
-      ["Shop", "InternalShop"],
-      new Set(),
-      new Set(),
-    ]);
+    const want = [["Shop", "InternalShop"], new Set(), new Set()];
+    expect([services.map(({ name }) => name), restricted, labels]).toEqual(want);
   });
 
   test("lists the labels and the types with hidden elements", () => {
@@ -156,12 +153,8 @@ describe("readDescriptorSet() with restricted elements", () => {
     const [shown] = services.flatMap(({ methods }) => methods);
     const order = types.getMessage("a.Order");
     const shownValue = types.getEnum("a.Kind")?.value[2];
-    expect([shown, order, ...(order?.fields ?? [])].map((desc) => desc && commentOf(comments, desc))).toEqual([
-      "Shown",
-      "Order",
-      "text",
-      "kind",
-    ]);
+    const want = ["Shown", "Order", "text", "kind"];
+    expect([shown, order, ...(order?.fields ?? [])].map((desc) => desc && commentOf(comments, desc))).toEqual(want);
     expect(shownValue?.name).toBe("SHOWN");
     expect([...comments.values()].toSorted()).toEqual(["Order", "SHOWN", "Shown", "kind", "text"]);
   });
@@ -227,10 +220,8 @@ test("hidden fields are removed from oneof rules in buf.validate", () => {
     { fields: ["text"] },
     { fields: ["secret"] },
   ]);
-  expect(optionsOf("Order", [])).toEqual([
-    others,
-    messageRules([{ fields: ["text"], required: true }, { fields: ["text"] }]),
-  ]);
+  const want = [others, messageRules([{ fields: ["text"], required: true }, { fields: ["text"] }])];
+  expect(optionsOf("Order", [])).toEqual(want);
   expect(optionsOf("Order", ["INTERNAL"])).toEqual([others, complete]);
   expect(optionsOf("Open", [])).toEqual([others, complete]);
 });

@@ -26,10 +26,7 @@ test.each([
   const response = await exchangeFetch(fetch, {
     httpMethod,
     path: `${getReadingProcedure}${isGet ? query : ""}`,
-    header: [
-      ["accept-encoding", accept],
-      ["content-type", "application/json"],
-    ],
+    header: Object.entries({ "accept-encoding": accept, "content-type": "application/json" }),
     ...(!isGet && { body: Buffer.from(message) }),
   });
   expect([response.httpStatus, fieldValue(response.header, "vary")]).toEqual([200, vary]);

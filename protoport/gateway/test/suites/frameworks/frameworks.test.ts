@@ -42,10 +42,8 @@ describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the
 
     const reading = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
     expect(await ask(reading)).toEqual({ sensor: "palm", degreesCelsius: 21 });
-    expect(await ask(post("/beds/9007199254740993:water", '{"liters":3}'))).toEqual({
-      bed: "9007199254740993",
-      liters: 3,
-    });
+    const want = { bed: "9007199254740993", liters: 3 };
+    expect(await ask(post("/beds/9007199254740993:water", '{"liters":3}'))).toEqual(want);
     expect(await ask(post(`${service}/GetReading`, '{"sensor":"door"}'))).toMatchObject({ degreesCelsius: 12.5 });
     const web = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], `${service}/WaterBed`);
     const answer = await exchangeHttp1(server.address, web);
@@ -81,11 +79,8 @@ test.each([
     expect(fieldValue(answer.header, "x-content-type-options")).toBe(ofHelmet);
   }
   const header: readonly Field[] = [origin, ["access-control-request-method", "GET"]];
-  const preflight = await exchangeHttp1(server.address, {
-    httpMethod: "OPTIONS",
-    path: "/sensors/palm/reading",
-    header,
-  });
+  const sent = { httpMethod: "OPTIONS", path: "/sensors/palm/reading", header };
+  const preflight = await exchangeHttp1(server.address, sent);
   expect(preflight.httpStatus).toBe(204);
   expect(fieldValue(preflight.header, "access-control-allow-methods")).toMatch(/GET/);
 });

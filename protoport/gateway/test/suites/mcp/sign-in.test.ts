@@ -38,13 +38,8 @@ async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedS
   const url = `${publicUrl.href}/mcp`;
   const verifier = await openTokenVerifier({ jwt: [{ issuer, audiences: [url], enforceScopes: true }] }, quietLog);
   if (verifier.kind === "problems") throw new Error(verifier.problems.join("; "));
-  const metadata = createResourceMetadata({
-    name: "Greenhouse",
-    publicUrl,
-    issuers: [issuer],
-    scopes: Object.values(scopes),
-    paths: ["/mcp"],
-  });
+  const options = { name: "Greenhouse", publicUrl, issuers: [issuer], scopes: Object.values(scopes), paths: ["/mcp"] };
+  const metadata = createResourceMetadata(options);
   const auth = createBearerAuth(verifier.value, {
     realm: "greenhouse",
     resourceMetadata: metadata,

@@ -107,10 +107,7 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
     { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
     { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
   ])("reads a client stream with $coding coding over REST", async ({ coding, body }) => {
-    const header: Field[] = [
-      ["content-type", "application/x-ndjson"],
-      ["content-encoding", coding],
-    ];
+    const header: Field[] = Object.entries({ "content-type": "application/x-ndjson", "content-encoding": coding });
     const response = await ask({ httpMethod: "POST", path: "/readings", header, body });
     expect(response.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
   });
@@ -118,10 +115,7 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
   test("decompresses requests and compresses responses with gzip", async () => {
     const note = "wet ".repeat(1000);
     const request = water(gzipSync(JSON.stringify({ note })));
-    const coded: Field[] = [
-      ["content-encoding", "gzip"],
-      ["accept-encoding", "gzip"],
-    ];
+    const coded: Field[] = Object.entries({ "content-encoding": "gzip", "accept-encoding": "gzip" });
     const response = await ask({ ...request, header: [...request.header, ...coded] });
     expect(fieldValue(response.header, "content-encoding")).toBe("gzip");
     expect(JSON.parse(gunzipSync(response.body).toString())).toMatchObject({ note });

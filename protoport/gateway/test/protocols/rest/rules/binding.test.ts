@@ -149,11 +149,8 @@ const textOf = (bytes: Uint8Array | undefined): string | undefined => bytes && n
 describe("RestBinding.encode()", () => {
   test("returns 204 without a body for google.protobuf.Empty if emptyResponse is 204", () => {
     const empty = create(EchoSchema);
-    expect(bindingOf("DELETE /v1/sinks/{f_int64}", { emptyResponse: 204 }).encode(empty)).toEqual({
-      httpStatus: 204,
-      contentType: undefined,
-      body: undefined,
-    });
+    const want = { httpStatus: 204, contentType: undefined, body: undefined };
+    expect(bindingOf("DELETE /v1/sinks/{f_int64}", { emptyResponse: 204 }).encode(empty)).toEqual(want);
   });
 
   test("returns the prepared response for a type without fields", () => {

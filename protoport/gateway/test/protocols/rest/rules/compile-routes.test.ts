@@ -337,10 +337,8 @@ describe("RestRoutes.match()", () => {
   });
 
   test("returns the allowed methods as the value of Allow", () => {
-    expect(compileRestRoutes(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual({
-      kind: "method-not-allowed",
-      allow: "DELETE, GET, HEAD",
-    });
+    const want = { kind: "method-not-allowed", allow: "DELETE, GET, HEAD" };
+    expect(compileRestRoutes(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual(want);
   });
 
   test("decodes escaped slashes in multi-segment variables with fullyDecodeReservedExpansion", () => {

@@ -24,10 +24,8 @@ const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
 describe("createErrorRecordWriter()", () => {
   test("writes google.rpc.Status with the name of the code", () => {
     const error = new ConnectError("no such order", Code.NotFound);
-    expect(createErrorRecordWriter()(error, failure)).toMatchObject({
-      httpStatus: 404,
-      contentType: "application/json",
-    });
+    const want = { httpStatus: 404, contentType: "application/json" };
+    expect(createErrorRecordWriter()(error, failure)).toMatchObject(want);
     expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such order", details: [] });
   });
 
@@ -107,15 +105,10 @@ describe("createErrorRecordWriter()", () => {
 
   test("writes the result of a custom errorRecord", () => {
     const error = new ConnectError("no such order", Code.NotFound);
-    expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
-      httpStatus: 404,
-      contentType: "application/problem+json",
-    });
-    expect(bodyOf(error, createErrorRecordWriter(problemDetails))).toEqual({
-      type: "about:blank",
-      status: 404,
-      title: "no such order",
-    });
+    const record = { httpStatus: 404, contentType: "application/problem+json" };
+    expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject(record);
+    const want = { type: "about:blank", status: 404, title: "no such order" };
+    expect(bodyOf(error, createErrorRecordWriter(problemDetails))).toEqual(want);
   });
 
   test.each<[name: string, policy: () => unknown, problem: string]>([

@@ -118,10 +118,8 @@ describe("sameValueAsPath", () => {
       header: [["content-type", "application/json"]],
       body: Buffer.from('{"name":"shelves/1","theme":"a","widthMm":"1"}'),
     });
-    expect(JSON.parse(response.body.toString())).toEqual({
-      shelf: { name: "shelves/1", theme: "a", widthMm: "1" },
-      updateMask: "theme,widthMm",
-    });
+    const want = { shelf: { name: "shelves/1", theme: "a", widthMm: "1" }, updateMask: "theme,widthMm" };
+    expect(JSON.parse(response.body.toString())).toEqual(want);
   });
 });
 

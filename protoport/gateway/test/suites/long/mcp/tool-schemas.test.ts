@@ -131,10 +131,8 @@ describe("a tool of an RPC that refuses unknown fields", () => {
 
   test("forbids additional properties only in its input schema", async () => {
     const [tool, wrapping] = (await pageOf(fetch)).tools;
-    expect(tool?.["inputSchema"]).toMatchObject({
-      additionalProperties: false,
-      $defs: { M1: { additionalProperties: false } },
-    });
+    const want = { additionalProperties: false, $defs: { M1: { additionalProperties: false } } };
+    expect(tool?.["inputSchema"]).toMatchObject(want);
     expect(JSON.stringify(tool?.["outputSchema"])).not.toContain("additionalProperties");
     expect(wrapping?.["inputSchema"]).toEqual({
       type: "object",

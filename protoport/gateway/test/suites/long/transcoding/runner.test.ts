@@ -117,10 +117,8 @@ test("special characters in responses are escaped in JUnit and Markdown reports"
 test("a hanging server fails each case by its timeout", async () => {
   await using served = await serve(() => undefined);
   const results = await runAgainst(served.baseUrl, some("query.none", "query.empty"), { timeoutMs: 50 });
-  expect(results.map(({ problems }) => problems)).toEqual([
-    ["the server did not respond within 50 ms"],
-    ["the server did not respond within 50 ms"],
-  ]);
+  const want = [["the server did not respond within 50 ms"], ["the server did not respond within 50 ms"]];
+  expect(results.map(({ problems }) => problems)).toEqual(want);
 });
 
 test.each<[what: string, respond: (stream: ServerHttp2Stream) => void, says: string, timeoutMs?: number]>(
