@@ -263,9 +263,8 @@ describe("the age limit of a connection", () => {
   ])("$name: $value is refused by listen()", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
-    await expect(gateway.listen({ [name]: value })).rejects.toThrow(
-      `${name} must be a number above 0, got ${inspect(value)}`,
-    );
+    const problem = `${name} must be a number above 0, got ${inspect(value)}`;
+    await expect(gateway.listen({ [name]: value })).rejects.toThrow(problem);
     await gateway.listen();
     await gateway.close();
   });

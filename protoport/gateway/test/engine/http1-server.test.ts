@@ -21,9 +21,7 @@ const needsKey: Admit = ({ header }) => {
 };
 
 describe("a client that waits for 100 Continue", () => {
-  const greenhouse = shared(() =>
-    startGreenhouse({ waterBed: ({ bed, note }) => ({ bed, note }) }, { admit: needsKey, readMaxBytes: 100 }),
-  );
+  const greenhouse = shared(() => startGreenhouse({ waterBed: () => ({}) }, { admit: needsKey, readMaxBytes: 100 }));
   test("gets 100 Continue once its request is admitted", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
@@ -67,15 +65,7 @@ describe("a client that waits for 100 Continue", () => {
 
   test("gets 417 for an expectation other than 100-continue", async () => {
     using connection = await openHttp1(greenhouse.address);
-    connection.request(
-      water(
-        [
-          ["x-key", "k"],
-          ["expect", "200-ok"],
-        ],
-        "{}",
-      ),
-    );
+    connection.request(water(Object.entries({ "x-key": "k", expect: "200-ok" }), "{}"));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 
@@ -185,10 +175,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
 test("a request that arrives just after the idle timeout gets its response", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
-  await using greenhouse = await startGreenhouse(
-    { waterBed: ({ bed }) => ({ bed }) },
-    { limits: { idleTimeoutMs: 400 } },
-  );
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { idleTimeoutMs: 400 } });
   using connection = await openHttp1(greenhouse.address);
   connection.request(water([], "{}"));
   await connection.readResponse();
@@ -284,10 +271,8 @@ test("admit finds a header field that follows 2,500 others", async () => {
 
 test("admit receives the same connection object for requests on one connection", async () => {
   const connections: object[] = [];
-  await using greenhouse = await startGreenhouse(
-    { waterBed: () => ({}) },
-    { admit: ({ connection }) => void connections.push(connection) },
-  );
+  const admit: Admit = ({ connection }) => void connections.push(connection);
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
   using first = await openHttp1(greenhouse.address);
   using second = await openHttp1(greenhouse.address);
   for (const connection of [first, second, first]) {
@@ -314,10 +299,8 @@ describe("a request that becomes malformed during admission", () => {
       ran = true;
       throw new ConnectError("it ran", Code.Internal);
     };
-    await using greenhouse = await startGreenhouse(
-      { waterBed: run, watchReadings: run },
-      { admit: () => admitted.promise },
-    );
+    const handlers = { waterBed: run, watchReadings: run };
+    await using greenhouse = await startGreenhouse(handlers, { admit: () => admitted.promise });
     using connection = await openHttp1(greenhouse.address);
     const header = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\n${header}transfer-encoding: chunked\r\n\r\nno chunk\r\n`);

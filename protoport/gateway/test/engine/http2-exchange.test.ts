@@ -121,12 +121,8 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       using connection = await openHttp2(greenhouse.address);
       // Far more than HTTP/2's windows allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
-        const stream = connection.open({
-          httpMethod: "POST",
-          path: "/beds/7:water",
-          header: [json],
-          body: Buffer.of(),
-        });
+        const water = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() };
+        const stream = connection.open(water);
         const response = readHttp2Response(stream);
         stream.end(Buffer.alloc(200_000, " "));
         expect((await response).httpStatus).toBe(413);
@@ -162,11 +158,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       return connection;
     };
     test("gets 100 after admission, and 200 after the body", async () => {
-      await using greenhouse = await startGreenhouse(
-        { waterBed: ({ bed }) => ({ bed }) },
-        { admit: admitKey },
-        { http2 },
-      );
+      await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit: admitKey }, { http2 });
       using connection = await openExpecting(greenhouse, ["x-key", "k"]);
       const hpack = new HpackDecoder(10_000);
       const interim = await connection.readUntil(({ type }) => type === frameType.headers);

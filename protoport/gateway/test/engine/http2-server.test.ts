@@ -7,9 +7,8 @@ import type { Admit } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes, frameFlag, frameType,
-  headerBlock, headersFrame, openFrames, openGreenhouse, startGreenhouse, startOnLoopback, waterBedProcedure
-} from "../../../testing/src/index.ts";
-import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
+  grpcHeader, headerBlock, headersFrame, openFrames, openGreenhouse, startGreenhouse, startOnLoopback,
+  waterBedProcedure } from "../../../testing/src/index.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 

@@ -131,11 +131,8 @@ test.each([
   { name: "over TLS", options: tls },
 ])("a large response $name arrives completely before Connection: close takes effect", async ({ options }) => {
   const note = "orders".repeat(500_000);
-  await using greenhouse = await startGreenhouse(
-    { getReading: () => ({ sensor: note }) },
-    {},
-    { tls: certificate, allowCleartext: true },
-  );
+  const listen = { tls: certificate, allowCleartext: true };
+  await using greenhouse = await startGreenhouse({ getReading: () => ({ sensor: note }) }, {}, listen);
   using connection = await openHttp1(greenhouse.address, options);
   using other = await openHttp1(greenhouse.address, options);
   connection.write("GET /sensors/a/reading HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -147,10 +144,8 @@ test.each([
 
 test("a client that idles after its last response is disconnected", async () => {
   const closed = Promise.withResolvers<unknown>();
-  await using greenhouse = await startGreenhouse(
-    {},
-    { limits: { requestTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
-  );
+  const admit = (): void => closed.resolve(nextEvent("close"));
+  await using greenhouse = await startGreenhouse({}, { limits: { requestTimeoutMs: 500 }, admit });
   using connection = await openHttp1(greenhouse.address);
   // The request completes after its response, so node's request timeout does not close the connection.
   connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");

@@ -3,10 +3,9 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ListenOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Address, createByteReader, createCertificate, createTestGateway, openFrames, openHttp1, openHttp2,
-  openSocket, overHttp1, within } from "../../../testing/src/index.ts";
+import { type Address, createByteReader, createCertificate, createTempFolder, createTestGateway, openFrames, openHttp1,
+  openHttp2, openSocket, overHttp1, within } from "../../../testing/src/index.ts";
 import { whole } from "../../../testing/src/http2/http2-requests.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** How many connections are served beyond the limit. */
 const maxSpare = 64;

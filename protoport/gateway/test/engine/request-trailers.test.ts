@@ -1,5 +1,4 @@
-import type { HandlerContext } from "@connectrpc/connect";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 // oxfmt-ignore
@@ -129,17 +128,9 @@ function lines(fields: readonly Field[]): string {
 
 async function sendOverHttp2(address: Address, call: Call, trailer: readonly Field[]): ReturnType<Send> {
   using connection = await openFrames(address);
-  const pseudo = [
-    [":method", "POST"],
-    [":path", call.path],
-    [":scheme", "http"],
-    [":authority", "x"],
-  ] as const;
-  connection.send(
-    headersFrame(1, [...pseudo, ...call.header]),
-    dataFrame(1, call.body),
-    headersFrame(1, trailer, frameFlag.endStream),
-  );
+  const pseudo = Object.entries({ ":method": "POST", ":path": call.path, ":scheme": "http", ":authority": "x" });
+  connection.send(headersFrame(1, [...pseudo, ...call.header]), dataFrame(1, call.body));
+  connection.send(headersFrame(1, trailer, frameFlag.endStream));
   const decoder = new HpackDecoder(100_000);
   const fields: string[] = [];
   const body: Buffer[] = [];

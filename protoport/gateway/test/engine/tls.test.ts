@@ -23,15 +23,12 @@ const isClosed = async (socket: Socket): Promise<boolean> => await createByteRea
 
 describe("a server with a certificate", () => {
   const certificate = createCertificate("first");
-  const greenhouse = shared(() =>
-    startGreenhouse({ waterBed: (_, { url }) => ({ note: url }) }, {}, { tls: certificate }),
-  );
+  const tls = certificate;
+  const greenhouse = shared(() => startGreenhouse({ waterBed: (_, { url }) => ({ note: url }) }, {}, { tls }));
   test("serves HTTP/1.1 to a client that offers HTTP/1.1 or no ALPN", async () => {
     for (const ALPNProtocols of [["http/1.1"], undefined]) {
-      using connection = await openTls(greenhouse.address, {
-        ca: certificate.cert,
-        ...(ALPNProtocols && { ALPNProtocols }),
-      });
+      const options = { ca: certificate.cert, ...(ALPNProtocols && { ALPNProtocols }) };
+      using connection = await openTls(greenhouse.address, options);
       connection.request(wholeWater);
       const response = await connection.readResponse();
       expect(JSON.parse(String(response.body))).toMatchObject({ note: "https://localhost/beds/7:water" });
@@ -126,11 +123,8 @@ test("a renewed certificate applies to new connections and keeps open connection
 });
 
 describe("a server that requires client certificates", () => {
-  const [certificate, client, stranger] = [
-    createCertificate("server"),
-    createCertificate("client"),
-    createCertificate("x"),
-  ];
+  const [certificate, client] = [createCertificate("server"), createCertificate("client")];
+  const stranger = createCertificate("x");
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     const tls = { ...certificate, ca: client.cert, requestCert: true, rejectUnauthorized: true };

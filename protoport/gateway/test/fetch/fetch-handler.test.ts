@@ -56,11 +56,8 @@ describe("an RPC over Fetch", () => {
     const body = Buffer.concat(["a", "b"].map((sensor) => encodeEnvelope(0, Buffer.from(JSON.stringify({ sensor })))));
     const header: Field[] = [["content-type", "application/connect+json"]];
     const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: `${service}/ControlClimate`, header, body });
-    expect(decodeEnvelopes(answer.body).map(({ bytes }) => JSON.parse(bytes.toString()))).toEqual([
-      { sensor: "a" },
-      { sensor: "b" },
-      {},
-    ]);
+    const messages = decodeEnvelopes(answer.body).map(({ bytes }): unknown => JSON.parse(bytes.toString()));
+    expect(messages).toEqual([{ sensor: "a" }, { sensor: "b" }, {}]);
   });
 
   test("is not affected when a client transfers the buffers of another response", async () => {
@@ -93,10 +90,8 @@ describe("an RPC over Fetch", () => {
   ])("in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
-    const unknown = await exchangeFetch(
-      serveByFetch({}),
-      rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`),
-    );
+    const other = rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`);
+    const unknown = await exchangeFetch(serveByFetch({}), other);
     expect(readOutcome(wireFormats.grpc, unknown).code).toBe(Code.Unimplemented);
     const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
     const answer = await exchangeFetch(fetch, request);
@@ -106,10 +101,7 @@ describe("an RPC over Fetch", () => {
 });
 
 const upload = (coding: string, body: Buffer): HttpRequest => {
-  const header: Field[] = [
-    ["content-type", "application/x-ndjson"],
-    ["content-encoding", coding],
-  ];
+  const header: Field[] = Object.entries({ "content-type": "application/x-ndjson", "content-encoding": coding });
   return { httpMethod: "POST", path: "/readings", header, body };
 };
 
@@ -177,11 +169,8 @@ describe("a response over Fetch", () => {
       const answer = await exchangeFetch(fetch, page);
       expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
       const head = await exchangeFetch(fetch, { ...page, httpMethod: "HEAD" });
-      expect([head.httpStatus, head.body.toString(), fieldValue(head.header, "content-length")]).toEqual([
-        httpStatus,
-        "",
-        length,
-      ]);
+      const { httpStatus: headStatus, header } = head;
+      expect([headStatus, String(head.body), fieldValue(header, "content-length")]).toEqual([httpStatus, "", length]);
     },
   );
 

@@ -245,10 +245,8 @@ test.each(both)("over HTTP/%s, admit and endpoints cannot respond through the re
     inspectRequest(request);
     return { httpStatus: 200, body: "" };
   };
-  await using greenhouse = await startGreenhouse(
-    {},
-    { admit: inspectRequest, endpoints: [{ path: "/page", open: false, handle }] },
-  );
+  const endpoints = [{ path: "/page", open: false, handle }];
+  await using greenhouse = await startGreenhouse({}, { admit: inspectRequest, endpoints });
   await exchange(greenhouse.address, version, { ...get("/page"), header });
   expect(received).toEqual(["ada", "ada"]);
 });

@@ -44,10 +44,7 @@ const requests: readonly Case[] = [
     request: {
       httpMethod: "GET",
       path: "/beds/7",
-      header: [
-        ["origin", shop],
-        ["x-large", "y".repeat(2_100)],
-      ],
+      header: Object.entries({ origin: shop, "x-large": "y".repeat(2_100) }),
     },
   },
 ];
@@ -90,10 +87,7 @@ describe("a request that is not read", () => {
     return await connection.readResponse();
   }
 
-  const allowed = [
-    ["access-control-allow-origin", shop],
-    ["vary", "origin"],
-  ];
+  const allowed = Object.entries({ "access-control-allow-origin": shop, vary: "origin" });
 
   // In the first case the Origin field precedes the invalid part, in the second it follows.
   test.each(unread.flatMap((row) => [true, false].map((originFirst) => ({ ...row, originFirst }))))(

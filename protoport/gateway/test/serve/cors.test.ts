@@ -37,9 +37,8 @@ describe("createCors()", () => {
 
 describe("Cors.preflight()", () => {
   test("allows the protocols' and the configured fields for a listed origin", () => {
-    const fields = toObject(
-      listed.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" }),
-    );
+    const preflight = { httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" };
+    const fields = toObject(listed.preflight(preflight));
     expect(fields).toMatchObject({
       "access-control-allow-origin": shop,
       "access-control-allow-methods": "DELETE, GET, HEAD, POST, PROPFIND",
@@ -70,11 +69,8 @@ describe("Cors.preflight()", () => {
     { methods: [], want: "GET, HEAD, POST" },
     { methods: ["PUT", "*"], want: "*" },
   ])("for rules with the methods $methods, allows $want in requests", ({ methods, want }) => {
-    const fields = createCors({ origins: "*" }, methods).preflight({
-      httpMethod: "OPTIONS",
-      origin: shop,
-      accessControlRequestMethod: "GET",
-    });
+    const preflight = { httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "GET" };
+    const fields = createCors({ origins: "*" }, methods).preflight(preflight);
     expect(toObject(fields)).toMatchObject({ "access-control-allow-methods": want });
   });
 

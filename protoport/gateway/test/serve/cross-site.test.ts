@@ -122,10 +122,7 @@ function get(path: string): Row["request"] & object {
 }
 
 function forwarded(origin: string): readonly Field[] {
-  return [
-    ["x-forwarded-for", "192.0.2.1"],
-    ["x-forwarded-host", new URL(origin).host],
-  ];
+  return Object.entries({ "x-forwarded-for": "192.0.2.1", "x-forwarded-host": new URL(origin).host });
 }
 
 describe.each(transportNames)("over %s", (transport) => {

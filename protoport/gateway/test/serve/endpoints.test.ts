@@ -27,11 +27,8 @@ const hook: Endpoint = {
 
 const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "page" }) };
 /** Responds with the HTTP status in the query. */
-const anyStatus: Endpoint = {
-  path: "/status",
-  open: true,
-  handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "status" }),
-};
+const respond: Endpoint["handle"] = ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "status" });
+const anyStatus: Endpoint = { path: "/status", open: true, handle: respond };
 /** Returns header fields that only the server may set. */
 const transportFields: Endpoint = {
   path: "/transport-fields",
@@ -62,10 +59,7 @@ describe("an endpoint with methods other than GET", () => {
       const body = gzipSync('{"id": 9007199254740993}');
       const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
       const response = await gateway.ask(transport, { httpMethod, path, header, body });
-      expect([response.httpStatus, String(response.body)]).toEqual([
-        202,
-        `${httpMethod} ${path} ${String(body.byteLength)}`,
-      ]);
+      expect([response.httpStatus, String(response.body)]).toEqual([202, `${httpMethod} ${path} ${body.byteLength}`]);
     });
 
     test.each([
@@ -102,18 +96,8 @@ describe("an endpoint with methods other than GET", () => {
     });
 
     test.each<[name: string, request: Omit<HttpRequest, "httpMethod">, httpStatus: number, body: unknown]>([
-      [
-        "gets an empty body from a request without a body",
-        { path, header: [sign(Buffer.of())] },
-        202,
-        `POST ${path} 0`,
-      ],
-      [
-        "refuses a body above its limit",
-        { path, header: [sign(large)], body: large },
-        413,
-        expect.stringContaining("1024"),
-      ],
+      ["gets an empty body from a request without body", { path, header: [sign(Buffer.of())] }, 202, `POST ${path} 0`],
+      ["refuses a body over limit", { path, header: [sign(large)], body: large }, 413, expect.stringContaining("1024")],
       [
         "responds with the error that it throws",
         { path, header: [], body: Buffer.from("x") },
@@ -184,10 +168,8 @@ test.each(["1.1", "2", "fetch"] as const)(
     upload.write("half");
     await expect.poll(() => upload.waitingBytes).toBe(0);
     upload.reset();
-    expect(await within(read.promise, "the end")).toMatchObject({
-      name: "ConnectError",
-      message: expect.stringContaining("client"),
-    });
+    const message: unknown = expect.stringContaining("client");
+    expect(await within(read.promise, "the end")).toMatchObject({ name: "ConnectError", message });
   },
 );
 

@@ -103,11 +103,8 @@ describe.each(transportNames)("over %s", (transport) => {
       const bed = hook === "error" ? 0 : 7;
       const request = water(bed, ["x-hook", hook], ["x-added", String(at)]);
       const { httpStatus, header } = await gateway.ask(transport, request);
-      expect([httpStatus, fieldValue(header, name), fieldValue(header, "x-admin")]).toEqual([
-        bed === 0 ? 404 : 200,
-        undefined,
-        undefined,
-      ]);
+      expect(httpStatus).toBe(bed === 0 ? 404 : 200);
+      expect([fieldValue(header, name), fieldValue(header, "x-admin")]).toEqual([undefined, undefined]);
       // Other fields of the hook are sent, even if a program in JavaScript passes a number.
       expect(fieldValue(header, `x-${hook}`)).toBe("5");
       const reason = expect.stringContaining(`header${name === "x-user" ? "" : " name"} "${name}"`);

@@ -16,6 +16,7 @@ import { type Address, decodeBase64Parts, decodeEnvelopes, exchange, type Field,
 
 const limitBytes = 100;
 const tooMuch = Code.ResourceExhausted;
+const json: Field = ["content-type", "application/json"];
 
 /** Returns a message with this many bytes, whose response has the same size. */
 function messageOf(format: WireFormat, bytes: number): Buffer {
@@ -27,12 +28,7 @@ function messageOf(format: WireFormat, bytes: number): Buffer {
 function requestOf(format: WireFormat, bytes: number, ...more: readonly Field[]): HttpRequest {
   const message = messageOf(format, bytes);
   if (format.protocol !== "rest") return rpcRequest(format, message, more, waterBedProcedure);
-  return {
-    httpMethod: "POST",
-    path: "/beds/0:water",
-    header: [["content-type", "application/json"], ...more],
-    body: message,
-  };
+  return { httpMethod: "POST", path: "/beds/0:water", header: [json, ...more], body: message };
 }
 
 /** A response's code, or 0 for a message. */
@@ -195,10 +191,7 @@ describe.each(http2Servers)("readMaxBytes over HTTP/2 (%s)", (http2) => {
 describe("a response", () => {
   const compressing = new Greenhouses({ compressMinBytes: limitBytes });
   const limited = new Greenhouses({ writeMaxBytes: limitBytes });
-  const accepting: readonly Field[] = [
-    ["accept-encoding", "gzip"],
-    ["grpc-accept-encoding", "gzip"],
-  ];
+  const accepting: readonly Field[] = Object.entries({ "accept-encoding": "gzip", "grpc-accept-encoding": "gzip" });
 
   test.each(wires)("over $name is compressed if it has at least compressMinBytes", async ({ format, httpVersion }) => {
     const compressed: boolean[] = [];
@@ -242,11 +235,8 @@ describe("maxTimeoutMs", () => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);
-      const response = await exchange(
-        greenhouses.address("listening"),
-        httpVersion,
-        requestOf(format, limitBytes, field),
-      );
+      const request = requestOf(format, limitBytes, field);
+      const response = await exchange(greenhouses.address("listening"), httpVersion, request);
       codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);

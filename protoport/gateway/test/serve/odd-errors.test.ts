@@ -119,10 +119,7 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 /** Waters a bed with an error thrown at a place. */
 function water(place: string, error: OddError, format: WireFormat = wireFormats.rest): HttpRequest {
   const at = String(oddErrors.indexOf(error));
-  const header = [
-    ["x-place", place],
-    ["x-error", at],
-  ] as const;
+  const header = Object.entries({ "x-place": place, "x-error": at });
   if (format.protocol === "rest") return { httpMethod: "POST", path: "/beds/7:water", header };
   return rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, {}), header, waterBedProcedure);
 }

@@ -63,9 +63,7 @@ const gateway = await openEveryTransport({
     }),
   interceptors: [interceptor],
   rest: {
-    rules: [
-      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
-    ],
+    rules: [{ selector: `${GreenhouseService.typeName}.WatchReadings`, pattern: { case: "get", value: "/readings" } }],
   },
   onRequest: (request) => {
     if (request.header.get("x-odd") !== "added") return;
@@ -92,11 +90,8 @@ interface Way {
 
 function wayOf(name: string, format: WireFormat, procedure: string): Way {
   const message = encodeEmpty(format);
-  return {
-    name,
-    request: (header) => rpcRequest(format, message, header, procedure),
-    codeOf: (response) => readOutcome(format, response).code,
-  };
+  const codeOf = (response: HttpResponse): number => readOutcome(format, response).code;
+  return { name, request: (header) => rpcRequest(format, message, header, procedure), codeOf };
 }
 
 // oxfmt-ignore
@@ -136,10 +131,8 @@ describe.each(rows)("over $transport in $way.name", (row) => {
     "a header or trailer with $name is reported and results in Internal",
     async ({ header }) => {
       for (const place of ["header", "trailer"]) {
-        const request = way.request([
-          ["x-odd", String(odd.findIndex((each) => each.header === header))],
-          ["x-place", place],
-        ]);
+        const at = String(odd.findIndex((each) => each.header === header));
+        const request = way.request(Object.entries({ "x-odd": at, "x-place": place }));
         expect.soft(way.codeOf(await gateway.ask(transport, request)), place).toBe(13);
         expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
       }
@@ -147,10 +140,7 @@ describe.each(rows)("over $transport in $way.name", (row) => {
   );
 
   test("the header of the request is sent back without its pseudo-header fields", async () => {
-    const request = way.request([
-      ["x-odd", "its own"],
-      ["x-place", "header"],
-    ]);
+    const request = way.request(Object.entries({ "x-odd": "its own", "x-place": "header" }));
     const response = await gateway.ask(transport, request);
     expect(way.codeOf(response)).toBe(0);
     expect(response.header).toContainEqual(["x-odd", "its own"]);

@@ -174,9 +174,8 @@ function responseOf(
   { name: row, request, by, httpStatus, message, procedure = "none" }: Refused,
   isConfigured: boolean,
 ): object {
-  const isRpcPath = [waterBedProcedure, getReadingProcedure, recordReadingsProcedure].includes(
-    request.path.split("?")[0] ?? "",
-  );
+  const procedures = [waterBedProcedure, getReadingProcedure, recordReadingsProcedure];
+  const isRpcPath = procedures.includes(request.path.split("?")[0] ?? "");
   // Requests that look like curl get the reason, which clients of Connect and gRPC would mistake for an error in their
   // protocol.
   const hasReason = isConfigured || !isRpcPath || httpStatus === 501 || /with (?:what curl|no type)/.test(row);

@@ -102,9 +102,8 @@ test("two files with one name are refused if only their custom options differ", 
 
 test("hiding fields in details does not change the thrown error", async () => {
   const value = { bed: 1n, note: "mine" };
-  const thrown = new ConnectError("no bed", Code.NotFound, { "x-bed": "1" }, [
-    { desc: greenhouse.method.waterBed.output, value },
-  ]);
+  const details = [{ desc: greenhouse.method.waterBed.output, value }];
+  const thrown = new ConnectError("no bed", Code.NotFound, { "x-bed": "1" }, details);
   const reported: ConnectError[] = [];
   const gateway = createGateway({
     visibility: { allow: [] },
@@ -126,7 +125,6 @@ test("hiding fields in details does not change the thrown error", async () => {
   expect([response.status, response.headers.get("x-bed")]).toEqual([404, "1"]);
   expect(await response.json()).toMatchObject({ message: "no bed", details: [{ value: "CAE" }] });
   expect(thrown.details).toMatchObject([{ value }]);
-  expect(reported).toMatchObject([
-    { code: Code.NotFound, stack: thrown.stack, details: [{ value: Uint8Array.of(8, 1) }] },
-  ]);
+  const visible = [{ value: Uint8Array.of(8, 1) }];
+  expect(reported).toMatchObject([{ code: Code.NotFound, stack: thrown.stack, details: visible }]);
 });

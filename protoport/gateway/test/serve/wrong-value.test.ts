@@ -115,10 +115,8 @@ describe("a streaming handler that is not a generator", () => {
     { returned: { sensor: "a" }, type: "object" },
   ])("is named in the reported fault if $type is returned", async ({ returned, type }) => {
     const handlers: object = { watchReadings: () => returned };
-    const { httpStatus, faults } = await faultsOf(
-      { routes: (router) => router.service(GreenhouseService, handlers) },
-      "/readings",
-    );
+    const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, handlers);
+    const { httpStatus, faults } = await faultsOf({ routes }, "/readings");
     expect(httpStatus).toBe(500);
     expect(faults).toEqual([
       new TypeError(

@@ -78,10 +78,8 @@ describe.each(waysFor(transports))("REST over %s", (transport) => {
   test.each(codings)("compresses a large response with $name if the client accepts it", async ({ name, unpack }) => {
     const text = "a".repeat(5000);
     const answer = await exchange(transport, get(`/v1/string/${text}`, ["accept-encoding", name]));
-    expect(headerOf(answer)).toMatchObject({
-      "content-encoding": name,
-      vary: expect.stringContaining("accept-encoding"),
-    });
+    const vary: unknown = expect.stringContaining("accept-encoding");
+    expect(headerOf(answer)).toMatchObject({ "content-encoding": name, vary });
     expect(answer.body.byteLength).toBeLessThan(1000);
     expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
   });

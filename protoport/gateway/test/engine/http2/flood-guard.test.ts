@@ -68,9 +68,8 @@ describe("flood limits", () => {
     await using connection = await openEngine({ serve, limits });
     connection.send(begun(1, hold), ...waves(wave, 0, allowed));
     // Checked with a frame whose type is not counted.
-    expect(await isAlive(connection, limits.pings === undefined ? pingFrame : frame(frameType.settings, 0, 0))).toBe(
-      true,
-    );
+    const probe = limits.pings === undefined ? pingFrame : frame(frameType.settings, 0, 0);
+    expect(await isAlive(connection, probe)).toBe(true);
     connection.send(...waves(wave, allowed, allowed + 1));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
   });

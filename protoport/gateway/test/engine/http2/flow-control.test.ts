@@ -10,7 +10,7 @@ import { dataFrame, type Frame, frame, type FrameConnection, frameFlag, frameTyp
 import { type Engine, openEngine, pipe, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { answered, begun, echoUnlessHeld, hold, settingFrame, windowUpdateFrame
+import { answered, begun, echoUnlessHeld, hold, resetWith, settingFrame, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";
 
 /** A request that a {@link WindowClient} sends. */
@@ -214,11 +214,8 @@ test.each(
 test("an unread body is received only up to the flow-control window", async () => {
   const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
   await using connection = await openEngine({ serve: echoUnlessHeld, limits });
-  connection.send(
-    begun(1, hold),
-    begun(3, hold),
-    ...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))),
-  );
+  connection.send(begun(1, hold), begun(3, hold));
+  connection.send(...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))));
   connection.send(pingFrame);
   const frames: (readonly [number, number])[] = [];
   await connection.readUntil(({ type, streamId, flags }) => {
@@ -228,11 +225,7 @@ test("an unread body is received only up to the flow-control window", async () =
   // One update sets the connection window, and none follows for unread bytes.
   expect(frames.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
   connection.send(dataFrame(1, Buffer.from("x")));
-  expect(await connection.readEnd(1)).toStrictEqual({
-    kind: "reset",
-    httpStatus: 0,
-    errorCode: ErrorCode.flowControlError,
-  });
+  expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.flowControlError));
 });
 
 describe("a response that the client does not read", () => {
@@ -302,9 +295,7 @@ async function sendThroughStreams(engine: Engine, framesOf: (streamId: number) =
   let sent = 0;
   for (let streamId = 3; sent < 2_000_000; streamId += 2) {
     while (window < 4 * pieceBytes) {
-      const update = await connection.readUntil(
-        ({ type, streamId: id }) => type === frameType.windowUpdate && id === 0,
-      );
+      const update = await connection.readUntil((one) => one.type === frameType.windowUpdate && one.streamId === 0);
       if (update === undefined) throw new Error("the connection has closed");
       window += update.payload.readUInt32BE(0);
     }

@@ -40,14 +40,8 @@ describe("SendFlow", () => {
 
   test("sends one DATA frame per WINDOW_UPDATE while data is queued", async () => {
     await using connection = await openEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
-    connection.send(
-      settingFrame(4, 0),
-      whole(1),
-      whole(3),
-      windowUpdateFrame(1, 1),
-      windowUpdateFrame(3, 2),
-      pingFrame,
-    );
+    connection.send(settingFrame(4, 0), whole(1), whole(3));
+    connection.send(windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), pingFrame);
     const sent: string[] = [];
     await connection.readUntil(({ type, streamId, payload }) => {
       if (type === frameType.data) sent.push(`${streamId}:${payload.toString()}`);

@@ -10,11 +10,7 @@ test("absenceOf remembers the last 1,024 streams that the server has reset", () 
     table.lastStreamId = streamId;
     table.rememberReset(streamId);
   }
-  expect([1, 3, 2049].map((streamId) => table.absenceOf(streamId))).toStrictEqual([
-    "closed",
-    "reset-by-us",
-    "reset-by-us",
-  ]);
+  expect([1, 3, 2049].map((id) => table.absenceOf(id))).toStrictEqual(["closed", "reset-by-us", "reset-by-us"]);
 });
 
 // Many of 300 identifiers share their first slot, even in a table that has grown to 256 slots.

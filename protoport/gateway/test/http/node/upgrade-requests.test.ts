@@ -63,15 +63,8 @@ async function startBeds(way: Pick<Way, "start">): Promise<Beds> {
 /** Returns a request to water a bed. */
 function water(bed: number, fields: readonly string[] = [], body = "{}", version = "1.1"): string {
   const length = `content-length: ${String(body.length)}`;
-  return [
-    `POST /beds/${String(bed)}:water HTTP/${version}`,
-    "host: x",
-    "content-type: application/json",
-    length,
-    ...fields,
-    "",
-    body,
-  ].join("\r\n");
+  const head = [`POST /beds/${String(bed)}:water HTTP/${version}`, "host: x", "content-type: application/json"];
+  return [...head, length, ...fields, "", body].join("\r\n");
 }
 
 const upgrade = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABkAAQAAP__"];

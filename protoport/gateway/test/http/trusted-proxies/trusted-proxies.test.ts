@@ -97,10 +97,8 @@ test.each([
 ])("clientOf() with Forwarded skips 16 KiB of %s before the proxy's entry", (_name, text) => {
   const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
   expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
-  expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
-    address: "203.0.113.7",
-    port: 0,
-  });
+  const client = clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` });
+  expect(client).toEqual({ address: "203.0.113.7", port: 0 });
 });
 
 test.each<[name: string, header: Record<string, string>, want: object]>(

@@ -13,12 +13,8 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { answer, echo, pipe, receiving } from "../../../../testing/src/http2/http2-engine.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/http/http2-frames.ts";
 
-const limits = {
-  ...defaultHttp2Limits,
-  concurrentStreams: 4,
-  streamWindowBytes: 70_000,
-  connectionWindowBytes: 100_000,
-};
+const windows = { streamWindowBytes: 70_000, connectionWindowBytes: 100_000 };
+const limits = { ...defaultHttp2Limits, concurrentStreams: 4, ...windows };
 const opening = Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0))]);
 
 /** A stream as a server has read it. */

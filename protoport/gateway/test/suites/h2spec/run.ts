@@ -53,9 +53,8 @@ async function runSuite(): Promise<Tally> {
   }
   await using server = await startEngine({ serve: respondLater, limits });
   const { address, port } = server.address;
-  const child = spawn(suite, ["-h", address, "-p", String(port), "--strict", ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const options = ["-h", address, "-p", String(port), "--strict", ...args];
+  const child = spawn(suite, options, { stdio: ["ignore", "pipe", "inherit"] });
   const output = await text(child.stdout);
   // The failures, if any, and the count.
   const failures = output.indexOf("Failures:");

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestBinding } from "../../../src/protocols/rest/rules/index.ts";
 import { KitchenSink, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 // oxfmt-ignore
-import { type Http1Connection, type Http2Connection, type HttpRequest, type HttpResponse, openHttp1, openHttp2,
-  startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/index.ts";
-import { numRunsOf } from "../../../../testing/src/test-seed.ts";
+import { type Http1Connection, type Http2Connection, type HttpRequest, type HttpResponse, numRunsOf, openHttp1,
+  openHttp2, startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/index.ts";
 
 const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,

@@ -1,7 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonContentTypes, notJsonContentTypes } from "../../../../testing/src/gateway/json-content-types.ts";
-import type { Case } from "./case.ts";
-import { http, invalid, json, unsupportedMediaType } from "./case.ts";
+import { type Case, http, invalid, json, unsupportedMediaType } from "./case.ts";
 
 function update(rule: string, field: string, body: string, sink: JsonValue): Case {
   return { rule, request: `PATCH /v1/body/${field}`, body, want: { rpc: "Update", sink } };

@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { invalid } from "./case.ts";
+import { type Case, invalid } from "./case.ts";
 
 const codes = "[kitchensink.v1.codes]";
 const note = "[kitchensink.v1.note]";
@@ -8,23 +7,16 @@ const origin = "[kitchensink.v1.origin]";
 
 // Both REST and Connect return the same message.
 function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Case[] {
-  return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => ({
-    rule,
-    request,
-    body,
-    want: { httpStatus: 200, json },
-  }));
+  return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => {
+    return { rule, request, body, want: { httpStatus: 200, json } };
+  });
 }
 
 function refused(rule: string, body: string, message: string): readonly Case[] {
+  const json = { code: "invalid_argument", message };
   return [
     { rule, request: "POST /v1/legacies", body, want: invalid(message) },
-    {
-      rule,
-      request: "POST /kitchensink.v1.LegacySink/Keep",
-      body,
-      want: { httpStatus: 400, json: { code: "invalid_argument", message } },
-    },
+    { rule, request: "POST /kitchensink.v1.LegacySink/Keep", body, want: { httpStatus: 400, json } },
   ];
 }
 
@@ -58,11 +50,8 @@ const extensions: readonly Case[] = [
 ];
 
 function unknownExtension(key: string): Omit<Case, "rule"> {
-  return {
-    request: "POST /v1/legacies",
-    body: JSON.stringify({ name: "a", [key]: "b" }),
-    want: invalid(`unknown field "${key}"`),
-  };
+  const body = JSON.stringify({ name: "a", [key]: "b" });
+  return { request: "POST /v1/legacies", body, want: invalid(`unknown field "${key}"`) };
 }
 
 // oxfmt-ignore

@@ -1,13 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { invalid, json } from "./case.ts";
+import { type Case, invalid, json } from "./case.ts";
 
 function query(rule: string, text: string, mask: JsonValue): Case {
-  return {
-    rule,
-    request: `GET /v1/shelves/1?readMask=${text}`,
-    want: { httpStatus: 200, json: { name: "shelves/1", readMask: mask } },
-  };
+  const want = { httpStatus: 200, json: { name: "shelves/1", readMask: mask } };
+  return { rule, request: `GET /v1/shelves/1?readMask=${text}`, want };
 }
 
 function body(rule: string, text: string): Case {

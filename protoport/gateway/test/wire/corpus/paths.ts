@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { http, invalid, methodNotAllowed, methodUnknown, notFound } from "./case.ts";
+import { type Case, http, invalid, methodNotAllowed, methodUnknown, notFound } from "./case.ts";
 
 function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): Case {
   return { rule, request, want: { rpc, sink } };

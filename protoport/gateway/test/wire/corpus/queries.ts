@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { http, invalid, json } from "./case.ts";
+import { type Case, http, invalid, json } from "./case.ts";
 
 function query(rule: string, text: string, sink: JsonValue): Case {
   return { rule, request: `GET /v1/query?${text}`, want: { rpc: "Query", sink } };

@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { http, methodUnknown } from "./case.ts";
+import { type Case, http, methodUnknown } from "./case.ts";
 
 function response(rule: string, request: string, body: JsonValue): Case {
   return { rule, request: `GET /v1/response/${request}`, want: { httpStatus: 200, json: body } };

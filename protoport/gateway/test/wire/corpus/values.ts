@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Case } from "./case.ts";
-import { http, invalid } from "./case.ts";
+import { type Case, http, invalid } from "./case.ts";
 
 /**
  * How a type is written in a URL: a string, the JSON as which it is echoed, and what an error says the string must be.

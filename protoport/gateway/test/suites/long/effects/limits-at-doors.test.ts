@@ -64,11 +64,8 @@ const onSocket =
 function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] {
   return onSocket(async ({ every, name, isLimited }) => {
     const [address, version] = every.addressOf(name);
-    const received = await receiveFrom(
-      address,
-      version === "1.1" ? Buffer.from(bytes["1.1"]) : Buffer.concat(bytes["2"]),
-      isLimited,
-    );
+    const sent = version === "1.1" ? Buffer.from(bytes["1.1"]) : Buffer.concat(bytes["2"]);
+    const received = await receiveFrom(address, sent, isLimited);
     if (received === undefined) return unlimited;
     return /^HTTP\/1\.1 (4\d\d)/.exec(received)?.[1] ?? "closed";
   });
@@ -106,10 +103,8 @@ function requestFrame(method: string, path: string, flags: number, header: reado
 }
 
 /** Begins a request. The frame has no END_HEADERS. */
-const sendsIncompleteHeader = sends({
-  "1.1": "GET / HTTP/1.1\r\n",
-  "2": [...http2Start, requestFrame("GET", "/", 0x1)],
-});
+const incomplete = [...http2Start, requestFrame("GET", "/", 0x1)];
+const sendsIncompleteHeader = sends({ "1.1": "GET / HTTP/1.1\r\n", "2": incomplete });
 
 /** The table's rows. A limit without a row does not compile. */
 const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &

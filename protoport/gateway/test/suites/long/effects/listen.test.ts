@@ -160,11 +160,8 @@ describe("a listening gateway", () => {
     proxyProtocol: () => {
       const trustedProxies: TrustedProxiesOptions = { addresses: ["127.0.0.1"], fields: "none" };
       const text = `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${livez}`;
-      return compare(
-        { gateway: { trustedProxies } },
-        { gateway: { trustedProxies }, listen: { proxyProtocol: true } },
-        closes(text),
-      );
+      const gateway = { trustedProxies };
+      return compare({ gateway }, { gateway, listen: { proxyProtocol: true } }, closes(text));
     },
     maxConnectionAgeMs: () => compareListening({ maxConnectionAgeMs: 20 }, goAway, { maxConnectionAgeMs: hourMs }),
     maxConnectionAgeGraceMs: () => {

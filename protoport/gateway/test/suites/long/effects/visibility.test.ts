@@ -64,9 +64,8 @@ function optionsFor(allow: readonly string[]): GatewayOptions {
         },
         async *watchReadings({ count }) {
           for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at, mode: 2 };
-          throw new ConnectError("dry", Code.DataLoss, undefined, [
-            { desc: greenhouse.method.waterBed.output, value: kept },
-          ]);
+          const detail = { desc: greenhouse.method.waterBed.output, value: kept };
+          throw new ConnectError("dry", Code.DataLoss, undefined, [detail]);
         },
       });
       router.service(maintenance, {});
@@ -156,11 +155,8 @@ describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
   });
 
   async function waterOverRest(at: BoundAddress, body: string): Promise<readonly [number, string]> {
-    const response = await fetch(`${urlOf(at)}/beds/1:water`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-    });
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+    const response = await fetch(`${urlOf(at)}/beds/1:water`, init);
     return [response.status, await response.text()];
   }
 
@@ -242,15 +238,11 @@ test.each([
       };
     },
   };
-  const gateway = createGateway({
-    visibility: { allow },
-    routes: (router) => router.service(greenhouse, { watchReadings: () => waiting }),
-  });
+  const routes: GatewayOptions["routes"] = (router) => router.service(greenhouse, { watchReadings: () => waiting });
+  const gateway = createGateway({ visibility: { allow }, routes });
   onTestFinished(() => gateway.close());
-  const client = createClient(
-    greenhouse,
-    createGrpcTransport({ baseUrl: urlOf(await gateway.listen({ host: "127.0.0.1" })) }),
-  );
+  const baseUrl = urlOf(await gateway.listen({ host: "127.0.0.1" }));
+  const client = createClient(greenhouse, createGrpcTransport({ baseUrl }));
   const cancel = new AbortController();
   const read = async (): Promise<void> => {
     for await (const { degreesCelsius } of client.watchReadings({ count: 1 }, { signal: cancel.signal }))

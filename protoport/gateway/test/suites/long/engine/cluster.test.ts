@@ -15,11 +15,8 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 type ListeningWorker = { readonly worker: Worker; readonly pid: number | undefined; readonly at: BoundAddress };
 
 async function startWorker(options: ListenOptions = {}): Promise<ListeningWorker> {
-  cluster.setupPrimary({
-    exec: join(projectFolder, "protoport/testing/src/gateway/cluster-greenhouse.ts"),
-    args: [],
-    execArgv: [],
-  });
+  const exec = join(projectFolder, "protoport/testing/src/gateway/cluster-greenhouse.ts");
+  cluster.setupPrimary({ exec, args: [], execArgv: [] });
   const worker = cluster.fork({ LISTEN_OPTIONS: JSON.stringify(options) });
   onTestFinished(async () => {
     if (worker.isDead()) return;
@@ -92,12 +89,8 @@ test("workers get long-lived gRPC connections in turn", async () => {
   for (let count = 0; count < 8; count++) {
     const session = connectHttp2(`http://${at.address}:${at.port}`);
     onTestFinished(() => session.destroy());
-    const stream = session.request({
-      ":method": "POST",
-      ":path": getReadingProcedure,
-      "content-type": "application/grpc+json",
-      te: "trailers",
-    });
+    const path = { ":method": "POST", ":path": getReadingProcedure };
+    const stream = session.request({ ...path, "content-type": "application/grpc+json", te: "trailers" });
     stream.end(Buffer.from("\0\0\0\0\x02{}"));
     let text = "";
     stream.setEncoding("latin1").on("data", (piece: string) => (text += piece));

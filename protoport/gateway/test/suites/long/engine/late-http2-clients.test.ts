@@ -2,9 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "vitest";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, openFrames, pingFrame, startGreenhouse,
-  waterBedProcedure, within } from "../../../../../testing/src/index.ts";
-import { sendUnaryCall } from "../../../../../testing/src/http/grpc-frames.ts";
+import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, openFrames, pingFrame, sendUnaryCall,
+  startGreenhouse, waterBedProcedure, within } from "../../../../../testing/src/index.ts";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 /** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
@@ -23,10 +22,8 @@ describe.concurrent("a slow HTTP/2 client", () => {
     { name: "a response", procedure: waterBedProcedure },
     { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
   ])("that does not read $name is disconnected, and its call completes", async ({ procedure }, { expect }) => {
-    await using greenhouse = await startGreenhouse(
-      { waterBed: () => ({ note: bigText }), watchReadings: endless },
-      { limits: { idleTimeoutMs } },
-    );
+    const handlers = { waterBed: () => ({ note: bigText }), watchReadings: endless };
+    await using greenhouse = await startGreenhouse(handlers, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     // Reads only as much as HTTP/2's initial windows admit, but acknowledges PINGs.
     sendUnaryCall(connection, 1, procedure);

@@ -5,10 +5,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../src/index.ts";
 // oxfmt-ignore
-import { type Address, dataFrame, type Field, frameType, headersFrame, http2Servers, type HttpRequest, openFrames,
-  openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
+import { type Address, dataFrame, type Field, frameType, grpcHeader, headersFrame, http2Servers, type HttpRequest,
+  openFrames, openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
 } from "../../../../../testing/src/index.ts";
-import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 import { leastOf } from "../../../../../testing/src/least-of.ts";

@@ -4,9 +4,8 @@ import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../../../src/fetch/entry.ts";
 // oxfmt-ignore
-import { encodeEmpty, exchangeFetch, getReadingProcedure, readOutcome, rpcRequest, wireFormats
+import { encodeEmpty, exchangeFetch, getReadingProcedure, projectFolder, readOutcome, rpcRequest, wireFormats
 } from "../../../../../testing/src/index.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { validAccount } from "../../../../../testing/src/gateway/signup.ts";
 
@@ -97,12 +96,8 @@ test("validation works without Node.js, except for untrusted rules", async () =>
     await runWithoutNode<typeof import("../../../../../testing/src/gateway/fetch-signup.ts")>(path);
   const validated = await openSignup({});
   const register = async (account: object): Promise<number> => {
-    const request = rpcRequest(
-      wireFormats["connect-json"],
-      Buffer.from(JSON.stringify(account)),
-      [],
-      `/${SignupService.typeName}/Register`,
-    );
+    const message = Buffer.from(JSON.stringify(account));
+    const request = rpcRequest(wireFormats["connect-json"], message, [], `/${SignupService.typeName}/Register`);
     return (await exchangeFetch(validated, request)).httpStatus;
   };
   expect([await register(validAccount), await register({ ...validAccount, email: "ada" })]).toEqual([200, 400]);

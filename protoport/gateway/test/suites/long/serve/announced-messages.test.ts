@@ -26,10 +26,8 @@ test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory bef
   for (let at = 0; at < streams; at++) {
     const id = 2 * at + 1;
     const announced = encodeEnvelope(0, Buffer.of(), 4 * 1024 * 1024);
-    connection.send(
-      headersFrame(id, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")),
-      dataFrame(id, announced),
-    );
+    connection.send(headersFrame(id, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
+    connection.send(dataFrame(id, announced));
   }
   await expect.poll(() => waiting).toBe(streams);
   for (let turn = 0; turn < 5; turn++) await nextTurn();

@@ -97,11 +97,8 @@ describe("a call", () => {
     const slow: Compression = { name: "gzip", compress, decompress: unchanged };
     await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
     // The request has no body that could arrive later, so the response is compressed in the same turn.
-    const header: Field[] = [
-      ["content-type", "application/proto"],
-      ["accept-encoding", "gzip"],
-      ["connect-timeout-ms", "30"],
-    ];
+    const codings = { "content-type": "application/proto", "accept-encoding": "gzip" };
+    const header: Field[] = Object.entries({ ...codings, "connect-timeout-ms": "30" });
     const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: waterBedProcedure, header });
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     responded.resolve();
@@ -153,10 +150,7 @@ test("a stream that an interceptor returns after its deadline is closed", async 
     return { stream: true, service, method, header: new Headers(), trailer: new Headers(), message };
   };
   await using greenhouse = await startGreenhouse({}, { interceptors: [slow] });
-  const header: Field[] = [
-    ["content-type", "application/connect+json"],
-    ["connect-timeout-ms", "30"],
-  ];
+  const header: Field[] = Object.entries({ "content-type": "application/connect+json", "connect-timeout-ms": "30" });
   const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
   const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
   expect(String(response.body)).toContain("deadline_exceeded");
@@ -193,11 +187,8 @@ test("a stream past its deadline releases its decoder", async () => {
       rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }] },
     },
   );
-  const header: Field[] = [
-    ["content-type", "application/x-ndjson"],
-    ["content-encoding", "gzip"],
-    ["x-server-timeout", "0.1"],
-  ];
+  const content = { "content-type": "application/x-ndjson", "content-encoding": "gzip" };
+  const header: Field[] = Object.entries({ ...content, "x-server-timeout": "0.1" });
   const body = Buffer.from('{"sensor":"one"}\n{"sensor":"two"}\n');
   const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
   expect(response.httpStatus).toBe(504);

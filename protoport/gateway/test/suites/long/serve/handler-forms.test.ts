@@ -214,12 +214,8 @@ function neverCalled(): never {
   throw new Error("a handler that succeeds has failed");
 }
 
-const working: Greenhouse = {
-  waterBed: () => ({}),
-  recordReadings: () => Promise.resolve({}),
-  watchReadings: readings,
-  controlClimate: readings,
-};
+const streams = { watchReadings: readings, controlClimate: readings };
+const working: Greenhouse = { waterBed: () => ({}), recordReadings: () => Promise.resolve({}), ...streams };
 
 const interceptorForms: readonly { readonly form: string; readonly create: (fail: () => never) => Interceptor }[] = [
   { form: "throws", create: (fail) => () => () => fail() },

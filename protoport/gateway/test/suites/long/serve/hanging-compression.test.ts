@@ -38,17 +38,11 @@ async function start(format: Format, waterBed: () => object): Promise<Stuck> {
       compressMinBytes: 0,
       shutdownSignal: shutdown.signal,
       rest: {
-        errorRecord: ({ code, rawMessage }, { httpStatus }) => ({
-          httpStatus,
-          body: { error: code, message: rawMessage },
-        }),
+        errorRecord: ({ code, rawMessage: message }, { httpStatus }) => ({ httpStatus, body: { code, message } }),
       },
     },
   );
-  const accepting: Field[] = [
-    ["accept-encoding", "gzip"],
-    ["grpc-accept-encoding", "gzip"],
-  ];
+  const accepting: Field[] = Object.entries({ "accept-encoding": "gzip", "grpc-accept-encoding": "gzip" });
   return {
     greenhouse,
     call: async (version, ...more) => {

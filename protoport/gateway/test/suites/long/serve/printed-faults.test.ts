@@ -13,9 +13,8 @@ const all = Object.keys(wireFormats);
 describe("a printed fault", () => {
   let printed = "";
   beforeAll(async () => {
-    const { stderr, exitCode } = await runProgram(process.execPath, [
-      "protoport/testing/src/gateway/broken-greenhouse.ts",
-    ]);
+    const program = "protoport/testing/src/gateway/broken-greenhouse.ts";
+    const { stderr, exitCode } = await runProgram(process.execPath, [program]);
     expect(exitCode).toBe(0);
     printed = stderr;
   });
@@ -67,10 +66,8 @@ describe("the printed text of a thrown value", () => {
     { name: "a string of several lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
     { name: "a string that is too long", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
   ])("describes $name in short, printable lines", ({ thrown, want }) => {
-    expect(linesOf((report) => report(thrown, handlerFailed))).toEqual([
-      "[ERR_HANDLER_FAILED] a handler has failed",
-      ...want,
-    ]);
+    const printed = linesOf((report) => report(thrown, handlerFailed));
+    expect(printed).toEqual(["[ERR_HANDLER_FAILED] a handler has failed", ...want]);
   });
 
   test.each(["stack", "cause"])("is a placeholder for an error with an unreadable %s property", (name) => {

@@ -264,11 +264,8 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       },
     });
     const { header } = await get(greenhouse, "/sensors/a/readings");
-    expect(["x-early", "x-late", "x-trailer"].map((name) => fieldValue(header, name))).toEqual([
-      "1",
-      undefined,
-      undefined,
-    ]);
+    const names = ["x-early", "x-late", "x-trailer"];
+    expect(names.map((name) => fieldValue(header, name))).toEqual(["1", undefined, undefined]);
   });
 
   test("responds to HEAD with its header, and stops the handler", async () => {
@@ -299,11 +296,8 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         yield { sensor: "late" };
       },
     });
-    const answer = await send(greenhouse, {
-      httpMethod: "GET",
-      path: "/sensors/a/readings",
-      header: [["x-server-timeout", "0.2"]],
-    });
+    const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [["x-server-timeout", "0.2"]] } as const;
+    const answer = await send(greenhouse, request);
     expect(answer.body.toString()).toMatch(/^\{"sensor":"s"\}\n\{"@error":\{"code":4,.*\}\}\n$/);
     await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
   });
@@ -433,10 +427,8 @@ describe("a server stream on REST", () => {
 
   test("can end with an error record that contains integers beyond 2^53", async () => {
     const id: JsonValue = Reflect.apply(Reflect.get(JSON, "rawJSON"), JSON, ["9007199254740993"]);
-    await using greenhouse = await startGreenhouse(
-      { watchReadings },
-      { rest: { rules, errorRecord: () => ({ httpStatus: 404, body: { id } }) } },
-    );
+    const errorRecord = () => ({ httpStatus: 404, body: { id } });
+    await using greenhouse = await startGreenhouse({ watchReadings }, { rest: { rules, errorRecord } });
     const request = { httpMethod: "GET", path: "/sensors/broken/readings?count=1", header: [] };
     const { body } = await exchange(greenhouse.address, "1.1", request);
     expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');

@@ -22,11 +22,8 @@ test("all connections together buffer no more than the limit", async () => {
     accepted += 1;
     acceptedSocket().once("close", () => (closed += 1));
   };
-  const page: Endpoint = {
-    path: "/",
-    open: false,
-    handle: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "orders") }),
-  };
+  const body = Buffer.alloc(pageBytes, "orders");
+  const page: Endpoint = { path: "/", open: false, handle: () => ({ httpStatus: 200, body }) };
   await using greenhouse = await startGreenhouse(
     {},
     { limits: { backlogBytes }, admit, endpoints: [page], onResponse: () => {} },
