@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { briefTransaction, readCommitted } from "../../../../src/stores/postgres/server/pinned-settings.ts";
 import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
@@ -84,9 +85,12 @@ describe("a session", () => {
     await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
   });
 
-  test("falls back to cleartext with sslmode=prefer if the TLS handshake fails", async () => {
-    await using broken = await startBrokenTlsProxy();
-    await using session = sessionOf(`postgres://tester@127.0.0.1:${broken.port}/postgres`);
+  test.for([
+    ["the TLS handshake fails", (client: Socket) => client.once("data", () => client.end("HTTP/1.1 400 Bad Request"))],
+    ["the server refuses its users over TLS", refuseOverTls],
+  ] as const)("falls back to cleartext with sslmode=prefer if %s", async ([, onTls]) => {
+    await using proxy = await startTlsProxy(onTls);
+    await using session = sessionOf(`postgres://tester@127.0.0.1:${proxy.port}/postgres`);
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
   });
 
@@ -614,13 +618,20 @@ function startCleartextProxy(): Promise<Forwarding> {
   return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
 }
 
-/** A proxy that replies S to an SSLRequest although it does not support TLS. */
-function startBrokenTlsProxy(): Promise<Forwarding> {
-  return forward((first) => {
-    if (first.equals(sslRequest)) return { reply: Buffer.from("S"), isOver: false };
-    // A TLS handshake record (RFC 8446 §5.1).
-    return first[0] === 22 ? { reply: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
+/** A proxy that replies S to an SSLRequest, and passes the connection to `onTls`. */
+function startTlsProxy(onTls: (client: Socket) => unknown): Promise<Forwarding> {
+  return forward((first, client) => {
+    if (!first.equals(sslRequest)) return first;
+    client.write("S");
+    return void onTls(client);
   });
+}
+
+// The error for a user without an entry for TLS in pg_hba.conf.
+function refuseOverTls(client: Socket): void {
+  const refusal = errorMessage("SFATAL\0VFATAL\0C28000\0Mno pg_hba.conf entry\0\0");
+  const encrypted = new TLSSocket(client, { isServer: true, ...certificate });
+  encrypted.once("data", () => encrypted.end(refusal));
 }
 
 // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
@@ -643,15 +654,16 @@ interface Forwarding extends AsyncDisposable {
 /**
  * Forwards connections to the server's Unix socket, unless `judge` replies to the first message.
  *
- * @param judge - returns the reply, or the message to forward instead of the first one
+ * @param judge - returns the reply, or the message to forward instead of the first one, or handles the client itself
  */
 async function forward(
-  judge: (first: Buffer) => Buffer | { readonly reply: Buffer; readonly isOver: boolean },
+  judge: (first: Buffer, client: Socket) => Buffer | { readonly reply: Buffer; readonly isOver: boolean } | undefined,
 ): Promise<Forwarding> {
   const proxy = createServer((client) => {
     client.on("error", () => undefined);
     const onFirst = (first: Buffer): void => {
-      const judged = judge(first);
+      const judged = judge(first, client);
+      if (judged === undefined) return;
       if (!Buffer.isBuffer(judged)) {
         if (judged.isOver) return void client.end(judged.reply);
         client.write(judged.reply);
