@@ -5,6 +5,8 @@ function sqliteFault(errcode: number): Error {
   return Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
 }
 
+const systemFault = (code: string): Error => Object.assign(new Error("write"), { code });
+
 // Extended result codes, whose low byte is the primary one (sqlite.org/rescode.html).
 // oxfmt-ignore
 const rows: readonly { name: string; errcode: number; text: string; isTemporary: boolean }[] = [
@@ -37,8 +39,11 @@ describe("the problem with a database file", () => {
   test.each([
     { name: "an error", fault: new TypeError("no such thing"), text: "no such thing" },
     { name: "a thrown string", fault: "gone", text: "gone" },
-  ])("is permanent for $name that is not from SQLite", ({ fault, text }) => {
-    expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
+    { name: "ENOSPC", fault: systemFault("ENOSPC"), text: "the disk is full", isTemporary: true },
+    { name: "EDQUOT", fault: systemFault("EDQUOT"), text: "the disk is full", isTemporary: true },
+    { name: "EIO", fault: systemFault("EIO"), text: "write" },
+  ])('is "$text" for $name, which is not from SQLite', ({ fault, text, isTemporary = false }) => {
+    expect(fileProblemOf(fault)).toEqual({ text, isTemporary });
     expect(isLocked(fault)).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
-import { copyFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, linkSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { retryIntervalMs } from "../../../src/stores/contract/store-health.ts";
@@ -161,7 +161,9 @@ test("a store is ready again once its schema is supported", async () => {
   const file = folder.file("plants.db");
   const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
   for (const id of [1n, 2n]) {
+    expect(store.file?.hasSecondName).toBe(id === 2n);
     runSqlite(file, "PRAGMA user_version = 99");
+    if (id === 1n) linkSync(file, folder.file("second.db"));
     vi.advanceTimersByTime(fileCheckIntervalMs);
     while (store.problem === undefined) await new Promise(setImmediate);
     expect([store.problem, store.needsRestart]).toEqual([expect.stringContaining("its schema has version 99"), false]);
