@@ -38,7 +38,9 @@ async function start(format: Format, waterBed: () => object): Promise<Stuck> {
       compressMinBytes: 0,
       shutdownSignal: shutdown.signal,
       rest: {
-        errorRecord: ({ code, rawMessage: message }, { httpStatus }) => ({ httpStatus, body: { code, message } }),
+        errorRecord: ({ code: error, rawMessage: message }, { httpStatus }) => {
+          return { httpStatus, body: { error, message } };
+        },
       },
     },
   );
