@@ -152,9 +152,8 @@ test("reload reads every source again", async () => {
   };
   write("after", second, "s3cret-after");
   await verifier.reload?.();
-  const outcomes = await Promise.all(
-    ["after", await provider.sign(), "opaque"].map((token) => outcomeOf(verifier, token)),
-  );
+  const tokens = ["after", await provider.sign(), "opaque"];
+  const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
   verifier.close?.();
   expect(outcomes).toMatchObject([{ subject: "after" }, { kind: "principal" }, { kind: "principal" }]);
   expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, createClient, createContextValues, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createContextValues } from "@connectrpc/connect";
+import type { ConnectRouter, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -127,13 +128,7 @@ test("requiredScopesOf returns each scope of an RPC once", () => {
     ["readings.record"],
     undefined,
   ]);
-  expect(GreenhouseService.methods.flatMap(requiredScopesOf)).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  expect(GreenhouseService.methods.flatMap(requiredScopesOf)).toEqual(Array(5).fill(undefined));
 });
 
 const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
@@ -230,10 +225,8 @@ describe("createBearerAuth without services", () => {
       rpc: "GetReading",
     },
   ])("with $name refuses the start of a gateway", ({ admit: given, served, rpc, wrap = (each) => each }) => {
-    const options: GatewayOptions = {
-      routes: (router) => router.service(KitchenSink, {}).service(served, {}),
-      admit: given,
-    };
+    const routes = (router: ConnectRouter): unknown => router.service(KitchenSink, {}).service(served, {});
+    const options: GatewayOptions = { routes, admit: given };
     expect(() => createTestGateway(wrap(options))).toThrow(
       expect.objectContaining({ code: "ERR_OPTIONS", message: missing(`${greenhouse.typeName}.${rpc}`) }),
     );
@@ -287,9 +280,8 @@ test.each(["a b", "", "李", '"'])("the scope %j is refused in initialScopes", (
 
 test("describeSecurity refuses a service missing from the option services", () => {
   const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
-  expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
-    expect.objectContaining({ code: "ERR_OPTIONS" }),
-  );
+  const call = (): unknown => describeSecurity("b")(greenhouse.method.waterBed);
+  expect(call).toThrow(expect.objectContaining({ code: "ERR_OPTIONS" }));
 });
 
 const notUtf8 = {

@@ -65,11 +65,7 @@ test.each<[name: string, input: Partial<Input>, want: readonly (readonly string[
 
 test("requestOf sends the header parameters that were filled in", () => {
   const parameters = ["a", "b"].map((name) => ({ name, in: "header" }));
-  const values = new Map([
-    ["header a", "1"],
-    ["header b", ""],
-    ["query a", "2"],
-  ]);
+  const values = new Map(Object.entries({ "header a": "1", "header b": "", "query a": "2" }));
   const input = { values, accept: "text/plain", body: undefined, contentType: undefined };
   const { url, headers } = requestOf("http://beds.test", { ...upload, object: { responses: {}, parameters } }, input);
   expect([url, headers]).toEqual([

@@ -273,10 +273,8 @@ describe("the gateway in front of grpc-js handlers", () => {
     await using server = await startGarden({ tradeTrees });
     const options = { deadline: Date.now() + 5000 };
     const call = { method: "TradeTrees", requests: [{ treeId: 1 }, { treeId: 2 }], options } as const;
-    expect(await callGarden(server.address.port, call)).toMatchObject({
-      code: status.OK,
-      messages: [{ speciesName: "12" }],
-    });
+    const outcome = await callGarden(server.address.port, call);
+    expect(outcome).toMatchObject({ code: status.OK, messages: [{ speciesName: "12" }] });
   });
 
   test.each([

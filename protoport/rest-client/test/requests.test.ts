@@ -163,10 +163,8 @@ describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
     'the name "%s" is refused for a book',
     async (name) => {
       const { sent, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
-      expect([sent, error]).toMatchObject([
-        [],
-        { code: Code.InvalidArgument, rawMessage: expect.stringContaining("name: ") },
-      ]);
+      const want = { code: Code.InvalidArgument, rawMessage: expect.stringContaining("name: ") };
+      expect([sent, error]).toMatchObject([[], want]);
     },
   );
 });
@@ -220,9 +218,8 @@ test("onUnbound determines whether an RPC without a rule fails or uses Connect",
   await expect(call("fail")).rejects.toMatchObject({ code: Code.Unimplemented });
   expect(server.seen).toEqual([]);
   await call("connect");
-  expect(server.seen).toMatchObject([
-    { line: "POST /kitchensink.v1.Shelves/ChooseShelf", body: '{"shelf":{"theme":"x"}}' },
-  ]);
+  const line = "POST /kitchensink.v1.Shelves/ChooseShelf";
+  expect(server.seen).toMatchObject([{ line, body: '{"shelf":{"theme":"x"}}' }]);
 });
 
 const namesProgram: Interceptor = (next) => async (request) => {

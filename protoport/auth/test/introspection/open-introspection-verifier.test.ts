@@ -59,8 +59,10 @@ async function openEndpoint(
   return endpoint;
 }
 
-const outcomeOf = async ({ verifier }: Endpoint, token = "opaque-token"): Promise<TokenOutcome> =>
-  await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
+const verify = ({ verifier }: Endpoint, token: string): TokenOutcome | Promise<TokenOutcome> =>
+  verifier.verify({ text: token, digest: digestOf(token) });
+const outcomeOf = async (endpoint: Endpoint, token = "opaque-token"): Promise<TokenOutcome> =>
+  await within(Promise.resolve(verify(endpoint, token)), "the outcome");
 
 /** Mocks `performance.now()`, which a test can advance. Dispose it with `using`. */
 function startClock(): Disposable & { readonly advance: (ms: number) => void } {
@@ -88,24 +90,15 @@ test("an introspection endpoint gets a POST form with the client credentials (RF
   });
 });
 
-test("an introspection endpoint gets the reloaded secret without the final line break", async () => {
+test.each([
+  ["gets the reloaded secret without the final line break", "rot\nated\r\n", "rot%0Aated"],
+  ["gets the previous client secret while the secret file is empty", "\n", "s3cr%3Aet"],
+])("an introspection endpoint %s", async (_name, secret, want) => {
   await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-  writeFileSync(endpoint.secretFile, "rot\nated\r\n");
+  writeFileSync(endpoint.secretFile, secret);
   await endpoint.verifier.reload?.();
   await outcomeOf(endpoint);
-  expect(endpoint.requests[0]?.header.authorization).toBe(
-    `Basic ${Buffer.from("order+desk:rot%0Aated").toString("base64")}`,
-  );
-});
-
-test("an introspection endpoint gets the previous client secret while the secret file is empty", async () => {
-  await using endpoint = await openEndpoint({ active: true, sub: "ada" });
-  writeFileSync(endpoint.secretFile, "\n");
-  await endpoint.verifier.reload?.();
-  await outcomeOf(endpoint);
-  expect(endpoint.requests[0]?.header.authorization).toBe(
-    `Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`,
-  );
+  expect(endpoint.requests[0]?.header.authorization).toBe(`Basic ${btoa(`order+desk:${want}`)}`);
 });
 
 test.each([
@@ -116,9 +109,7 @@ test.each([
   await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
   await outcomeOf(endpoint);
   expect(endpoint.requests).toHaveLength(1);
-  expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
-    Promise,
-  );
+  expect(verify(endpoint, "opaque-token")).not.toBeInstanceOf(Promise);
 });
 
 test.each([
@@ -127,7 +118,7 @@ test.each([
 ])("an introspection endpoint gets $name at each use", async ({ response }) => {
   await using endpoint = await openEndpoint(response);
   await outcomeOf(endpoint, "first");
-  expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
+  expect(verify(endpoint, "first")).toBeInstanceOf(Promise);
 });
 
 test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>(
@@ -295,7 +286,7 @@ describe("a failing introspection endpoint", () => {
   test("gets no second request for a token that has just failed", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(403).end());
     await outcomeOf(endpoint, "one");
-    expect(endpoint.verifier.verify({ text: "one", digest: digestOf("one") })).toMatchObject({ kind: "unavailable" });
+    expect(verify(endpoint, "one")).toMatchObject({ kind: "unavailable" });
     expect(endpoint.requests).toHaveLength(1);
   });
 

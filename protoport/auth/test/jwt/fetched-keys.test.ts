@@ -99,12 +99,8 @@ test("keys that are fetched in the background are not fetched after close()", as
   expect({ requests: provider.requests.length, warnings }).toEqual({ requests, warnings: [] });
 });
 
-const keysOptions = {
-  issuer: "urn:issuer",
-  url: new URL("https://id.example"),
-  algorithms: ["ES256"],
-  log: quietLog,
-} as const;
+const url = new URL("https://id.example");
+const keysOptions = { issuer: "urn:issuer", url, algorithms: ["ES256"], log: quietLog } as const;
 
 /** Waits while another verifier fetches its keys ten times. */
 async function timeForRequests(): Promise<void> {
@@ -159,9 +155,7 @@ test("a token that names an unknown key causes a single fetch even with 200 conc
   using provider = await startProvider();
   using verifier = await openVerifierAt(provider);
   const stranger = await createSigningKey("ES256", "stranger");
-  const tokens = await Promise.all(
-    Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
-  );
+  const tokens = await Promise.all(Array.from({ length: 200 }, (_, n) => provider.sign({ jti: `${n}` }, {}, stranger)));
   const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
   expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["invalid"]));
   expect(provider.requests).toEqual(["/keys", "/keys"]);
@@ -269,9 +263,7 @@ test("withdrawn keys do not invalidate tokens of other keys during a rotation", 
     const fresh = await createSigningKey("ES256", `key-${n}`);
     // During a rotation, a provider publishes the next key together with the last one.
     provider.keys = [...provider.keys.slice(-1), fresh];
-    const tokens = await Promise.all(
-      Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),
-    );
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => provider.sign({ jti: `${at}` }, {}, fresh)));
     outcomes.push(...tokens.map((token) => outcomeOf(verifier, token)));
   }
   const kinds = (await Promise.all(outcomes)).map(({ kind }) => kind);

@@ -31,9 +31,8 @@ test("a call is logged as one line with all fields", () => {
 });
 
 test("an error is logged with its code and its errorCode, if any", () => {
-  const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), {
-    errorCode: "ERR_ORDER_NOT_FOUND",
-  });
+  const error = new ConnectError("no such order", Code.NotFound);
+  const withErrorCode = Object.assign(error, { errorCode: "ERR_ORDER_NOT_FOUND" });
   expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([
     { code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" },
   ]);

@@ -12,9 +12,8 @@ test("a log line is a JSON object with level and UTC time", () => {
 
 test("an error is logged with its causes, but without additional properties", () => {
   const { log, lines, text } = openLogLines("info");
-  const cause = Object.assign(new Error("connection refused"), {
-    headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
-  });
+  const headers = { authorization: "Bearer s3cret-s3cret-s3cret" };
+  const cause = Object.assign(new Error("connection refused"), { headers });
   log.error({ err: new TypeError("no response", { cause }) }, "fault");
   expect(lines()[0]?.["err"]).toEqual({
     type: "TypeError",

@@ -72,11 +72,8 @@ describe("an OpenTelemetry SDK that throws", () => {
       [],
       "/greenhouse.v1.GreenhouseService/WatchReadings",
     );
-    const requests = [
-      reading,
-      rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
-      watchingByGrpc,
-    ];
+    const byGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure);
+    const requests = [reading, byGrpc, watchingByGrpc];
     for (const [index, request] of requests.entries()) {
       called.length = 0;
       const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {

@@ -342,12 +342,8 @@ test.each([
   const json = { openapi: "3.1.0", info: { title: "a", version: "1" }, security: [{ bearer: [] }], paths };
   await page.route("**/openapi.json", (route) => route.fulfill({ json }));
   await open("operations/read");
-  expect(
-    await page
-      .locator(".operation > header")
-      .getByText(/^(?:Scopes|No credential)/)
-      .allInnerTexts(),
-  ).toEqual(shown);
+  const labels = page.locator(".operation > header").getByText(/^(?:Scopes|No credential)/);
+  expect(await labels.allInnerTexts()).toEqual(shown);
 });
 
 test("text in a description is never interpreted as HTML", async () => {

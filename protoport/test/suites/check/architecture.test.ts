@@ -22,9 +22,8 @@ test.each(protoportPackageNames)("%s imports the packages that its package.json 
     .filter((file) => file.startsWith(`${name}/`))
     .flatMap((file) => tree.importsOf(file).map((path) => path.split("/")[0] ?? ""))
     .filter((other) => other !== name && !other.endsWith("package.json"));
-  const declared = Object.keys(tree.manifests.get(name)?.dependencies ?? {}).filter((each) =>
-    each.startsWith("@protoport/"),
-  );
+  const dependencies = Object.keys(tree.manifests.get(name)?.dependencies ?? {});
+  const declared = dependencies.filter((each) => each.startsWith("@protoport/"));
   expect([...new Set(imported)].map((other) => `@protoport/${other}`).toSorted()).toEqual(declared.toSorted());
 });
 

@@ -24,12 +24,10 @@ test.each(["gateway", "sidecar"])("the overlay %s and its proxy settings are val
 
 test("a manifest with an unknown field or a wrong type is refused", async () => {
   const rendered = await render("gateway");
-  await expect(validateManifests("field.yaml", rendered.replace("replicas: 3", "replica: 3"))).rejects.toThrow(
-    "replica",
-  );
-  await expect(validateManifests("type.yaml", rendered.replace("replicas: 3", 'replicas: "3"'))).rejects.toThrow(
-    "integer",
-  );
+  const withField = rendered.replace("replicas: 3", "replica: 3");
+  await expect(validateManifests("field.yaml", withField)).rejects.toThrow("replica");
+  const withType = rendered.replace("replicas: 3", 'replicas: "3"');
+  await expect(validateManifests("type.yaml", withType)).rejects.toThrow("integer");
 });
 
 test("the gateway resolves its headless service every two seconds", async () => {

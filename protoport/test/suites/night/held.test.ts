@@ -4,11 +4,7 @@ import type { RawClient } from "../../support/costs/raw-client.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 import { type HeldRow, heldRows } from "../costs/held-rows.ts";
 
-const sizes = new Map([
-  ["bytes", 1],
-  ["KiB", 1024],
-  ["MiB", 1024 * 1024],
-]);
+const sizes = new Map(Object.entries({ bytes: 1, KiB: 1024, MiB: 1024 * 1024 }));
 
 /** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;

@@ -64,10 +64,8 @@ test("redocly accepts the description, and rejects one with a mistake", async ()
   const { exitCode, stdout, stderr } = await runDocumented("npx @redocly/cli@2.77.0 lint");
   expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("Your API description is valid")]);
   expect(stdout + stderr).not.toMatch(/warnings?\b(?!:)/i);
-  writeFileSync(
-    join(folder, "wrong.json"),
-    readFileSync(join(folder, "openapi.json"), "utf8").replace("paths", "path"),
-  );
+  const wrong = readFileSync(join(folder, "openapi.json"), "utf8").replace("paths", "path");
+  writeFileSync(join(folder, "wrong.json"), wrong);
   expect((await run("npx @redocly/cli@2.77.0 lint wrong.json")).exitCode).toBe(1);
 });
 

@@ -96,9 +96,8 @@ describe.each(pages)("%s", (page) => {
       expect(printed.trimEnd(), command).toBe(shown.join("\n"));
     }
     for (const { text } of blocks.filter(({ language }) => language === "js")) {
-      const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", here(text)], {
-        encoding: "utf8",
-      });
+      const words = ["--input-type=module", "--eval", here(text)];
+      const printed = execFileSync(process.execPath, words, { encoding: "utf8" });
       expect(text).toContain(`// ${printed.trimEnd()}`);
     }
   });

@@ -12,10 +12,8 @@ import {
 import { introspectionTimeoutMs } from "../../../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../../../src/jwt/fetched-keys.ts";
 
-const page = readFileSync(new URL("../../../../docs/reference/tokens.md", import.meta.url), "utf8").replaceAll(
-  "\n",
-  " ",
-);
+const file = new URL("../../../../docs/reference/tokens.md", import.meta.url);
+const page = readFileSync(file, "utf8").replaceAll("\n", " ");
 const { refreshMs, usableMs, unknownKeyGapMs, coolDownMs, fetchMs, backOffMs, maxBackOffMs } = defaultKeyTiming;
 
 test.each([

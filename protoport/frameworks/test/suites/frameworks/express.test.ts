@@ -97,9 +97,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     });
     const failing = greenhouse({ getReading: () => Promise.reject(new Error("disk on fire")) });
     app.use(expressConnectMiddleware({ ...failing, onFault: (error) => void faults.push(error) }));
-    app.use((error: Error, _request: Request, response: Response, _next: unknown) =>
-      response.status(500).json(error.message),
-    );
+    app.use((error: Error, _: Request, response: Response, _next: unknown) => response.status(500).json(error.message));
     const baseUrl = await serveApplication(app);
     const consumed = await ask(`${baseUrl}/beds/7:water`, { method: "POST", body: '{"liters":3}' });
     expect(consumed[1]).toMatch(/mount the gateway before any body parser/);

@@ -35,9 +35,8 @@ interface Application extends Omit<FastifyLike, "addHook"> {
 
 /** A greenhouse that returns the sensor's name, with HTTP rules for these templates. */
 function withTemplates(templates: readonly string[], method = "GET"): ReturnType<typeof options> {
-  const additionalBindings = templates.map((path) => ({
-    pattern: { case: "custom", value: { kind: method, path } } as const,
-  }));
+  const toBinding = (path: string) => ({ pattern: { case: "custom", value: { kind: method, path } } as const });
+  const additionalBindings = templates.map(toBinding);
   const selector = `${GreenhouseService.typeName}.GetReading`;
   return options({ rules: [{ selector, ...additionalBindings[0], additionalBindings: additionalBindings.slice(1) }] });
 }
@@ -269,10 +268,8 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
   test("an endpoint outside the prefix is not served, with a warning", async () => {
     const stream = new PassThrough({ encoding: "utf8" });
     const app = create({ logger: { stream, level: "warn" } });
-    const endpoints = [
-      { path: "/page", open: true, handle },
-      { path: "/.well-known/page", atRoot: true, open: true, handle },
-    ];
+    const endpoint = { path: "/page", open: true, handle };
+    const endpoints = [endpoint, { ...endpoint, path: "/.well-known/page", atRoot: true }];
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, prefix: "/api" });
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, requestPathPrefix: "/other" });
     expect([await bodyOf(app, "/api/page"), await bodyOf(app, "/other/page")]).toEqual(["an endpoint", "an endpoint"]);
@@ -289,9 +286,8 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     app.register(fastifyConnectPlugin, own);
     expect(await bodyOf(app, `/v1/${"a".repeat(100)}`)).not.toBe("404");
     expect(await bodyOf(app, `/v1/${"a".repeat(101)}`)).toBe(folder === folders.oldest ? "404" : "414");
-    const longer = create(
-      folder === folders.oldest ? { maxParamLength: 500 } : { routerOptions: { maxParamLength: 500 } },
-    );
+    const limit = { maxParamLength: 500 };
+    const longer = create(folder === folders.oldest ? limit : { routerOptions: limit });
     longer.register(fastifyConnectPlugin, own);
     expect(await bodyOf(longer, `/v1/${"a".repeat(101)}`)).not.toBe("404");
   });

@@ -166,12 +166,8 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     });
     const url = await app.listen({ port: 0, host: "127.0.0.1" });
     const { status, headers } = await fetch(url + reading.url);
-    expect([status, headers.get("x-user"), headers.get("x-admin"), headers.get("x-kept")]).toEqual([
-      200,
-      null,
-      null,
-      "a",
-    ]);
+    const added = ["x-user", "x-admin", "x-kept"].map((field) => headers.get(field));
+    expect([status, ...added]).toEqual([200, null, null, "a"]);
     expect(faults).toEqual([[expect.stringContaining(part), "ERR_HEADER_FIELD"]]);
   });
 

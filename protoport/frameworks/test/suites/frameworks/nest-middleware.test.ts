@@ -184,12 +184,8 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
   });
 
   describe("with a global prefix", () => {
-    const page = {
-      path: "/.well-known/page",
-      atRoot: true,
-      open: true,
-      handle: () => ({ httpStatus: 200, body: "a page" }),
-    };
+    const answer = { httpStatus: 200, body: "a page" };
+    const page = { path: "/.well-known/page", atRoot: true, open: true, handle: () => answer };
 
     async function startPrefixed(
       prefix: string,

@@ -44,10 +44,7 @@ const rows = [
 const absolute = { name: "an absolute URL", path: "http://x/beds/7:water", express: 403 };
 
 async function post(address: Address, path: string): Promise<number> {
-  const header = [
-    ["content-type", "application/json"],
-    ["connection", "close"],
-  ] as const;
+  const header = Object.entries({ "content-type": "application/json", connection: "close" });
   return (await exchangeHttp1(address, { httpMethod: "POST", path, header, body: Buffer.from("{}") })).httpStatus;
 }
 

@@ -66,9 +66,8 @@ describe.each(["grpc-js", "gateway"] as const)("a call on the %s server", (name)
       };
       await using server = await servers[name]({ getTree: wait, addTrees: wait, listTrees: wait, tradeTrees: wait });
       const onStart = (cancel: () => void): void => void started.then(cancel);
-      expect(await callGarden(server.port, { method, onStart, keepsOpen: true })).toMatchObject({
-        code: status.CANCELLED,
-      });
+      const outcome = await callGarden(server.port, { method, onStart, keepsOpen: true });
+      expect(outcome).toMatchObject({ code: status.CANCELLED });
       expect(await seen).toBe(true);
     },
   );

@@ -108,9 +108,8 @@ describe.each(Object.entries(ways))("%s", (_, start) => {
   test("requires the scopes of readServices for the other service too", async () => {
     const { admit } = createBearerAuth(verifier, { realm: "r", services: readServices(definition) });
     const url = `${await start({ admit })}/admin/a`;
-    expect([await statusOf(url), await statusOf(url, "nothing"), await statusOf(url, "admin")]).toEqual([
-      401, 403, 200,
-    ]);
+    const statuses = [await statusOf(url), await statusOf(url, "nothing"), await statusOf(url, "admin")];
+    expect(statuses).toEqual([401, 403, 200]);
   });
 });
 
@@ -178,10 +177,9 @@ describe("a definition from a descriptor set", () => {
     const refused = serve((router) => void addGrpcJsService(router, shopOf(load()), handlers), options);
     await expect(refused).rejects.toMatchObject({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(dropped) });
     expect(() => readServices({ ...loadFiles(shop, "shop.proto"), ...load() })).toThrow(dropped);
-    const url = await serve(
-      (router) => void addGrpcJsService(router, shopOf(load()), handlers, { descriptors: set }),
-      options,
-    );
+    const routes = (router: ConnectRouter) =>
+      void addGrpcJsService(router, shopOf(load()), handlers, { descriptors: set });
+    const url = await serve(routes, options);
     expect(await statusOf(`${url}/items/a`)).toBe(200);
   });
 
@@ -203,10 +201,8 @@ describe("a definition from a descriptor set", () => {
   );
 
   test("is not mistaken for a definition of loadSync with google.api.HttpBody", async () => {
-    const url = await serve(
-      (router) => void addGrpcJsService(router, shopOf(loadFiles(files, "shop.proto")), handlers),
-      {},
-    );
+    const service = shopOf(loadFiles(files, "shop.proto"));
+    const url = await serve((router) => void addGrpcJsService(router, service, handlers), {});
     expect(await statusOf(`${url}/items/a`)).toBe(200);
   });
 });

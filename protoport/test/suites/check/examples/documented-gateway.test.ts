@@ -50,10 +50,10 @@ test("the documented HTTP rule compiles to two routes", () => {
     ),
   );
   const { bindings } = compileRestRoutes(service.methods);
-  const described = bindings.map(({ pattern, template }) => [
-    pattern.httpMethod,
+  const described = bindings.map(({ pattern: { httpMethod, body }, template }) => [
+    httpMethod,
     printPathTemplate(template),
-    pattern.body,
+    body,
   ]);
   expect(described).toEqual([
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],

@@ -9,9 +9,8 @@ import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
 // The definition in protoport/docs/how-to/scopes.md imports a file from the package; the set may or may not contain it.
 
-const [definition = ""] = blocksRunBy("protoport/test/suites/check/examples/documented-scopes.test.ts").map(
-  ({ text }) => text,
-);
+const blocks = blocksRunBy("protoport/test/suites/check/examples/documented-scopes.test.ts");
+const [{ text: definition } = { text: "" }] = blocks;
 
 test.each([
   ["with", []],
