@@ -1,20 +1,19 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { baseUrlOf, runCommand, serve, serveToken } from "../../support/process/index.ts";
 import { createTempFolder } from "@protoport/testing/process";
-import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { startCitus } from "./citus-cluster.ts";
 
-let cluster: CitusCluster;
 let environment: { readonly DATABASE_URL: string };
+const cluster = shared(() => startCitus());
 beforeAll(async () => {
-  cluster = await startCitus();
   environment = { DATABASE_URL: await cluster.createSchema() };
   await runCommand(["migrate"], environment);
   const { out } = await runCommand(["import"], environment, Array.from({ length: 40 }, (_, i) => i + 1).join("\n"));
   expect(out).toEqual(["40 added, 0 already present, 0 skipped (deleted before)"]);
 });
-afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 async function statusOf(baseUrl: string, path: string): Promise<unknown> {
   const response = await fetch(`${baseUrl}${path}`);

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll } from "vitest";
+import { beforeAll } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 // oxfmt-ignore
 import { describePlantDatabase, describePlantStore, lockPlants, type Protection, readPlants, readRecorded, runSql
 } from "../../support/plants/index.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
-import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { startCitus } from "./citus-cluster.ts";
 
-let cluster: CitusCluster;
+const cluster = shared(() => startCitus());
 beforeAll(async () => {
-  cluster = await startCitus();
   // The coordinator sets the role's timeout on the workers, too, where deletions wait for locks.
   await runSql(cluster.coordinator.url, "ALTER ROLE tester SET lock_timeout = '100ms'");
 });
-afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 async function createStore(plants: readonly bigint[] = []): Promise<string> {
   const url = await cluster.createSchema();

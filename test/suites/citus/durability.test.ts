@@ -2,25 +2,24 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { checkPostgresStore, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { configOf, deleteCall, runSql } from "../../support/plants/index.ts";
 import { closing, createTempFolder } from "@protoport/testing/process";
 import { citusBuild, programsFolder } from "./build.ts";
-import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
-let cluster: CitusCluster;
 let url: string;
+const cluster = shared(() => startCitus());
 beforeAll(async () => {
-  cluster = await startCitus();
   url = await cluster.createSchema();
   await migratePostgres(url);
   await growPlants();
 });
 beforeEach(() => growPlants());
-afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Callers, callerToken } from "../cluster/callers.ts";
 import { checkHistory, readTables } from "../cluster/check-history.ts";
@@ -17,9 +18,7 @@ const [brieflyMs, longMs] = [1_000, 12_000];
 const callsBetween = 1_000;
 
 const timeout = 180_000;
-let cluster: CitusCluster;
-beforeAll(async () => void (cluster = await startCitus()));
-afterAll(() => cluster?.[Symbol.asyncDispose]());
+const cluster = shared(() => startCitus());
 
 /** Faults that are injected one after another. The cluster recovers from each before the next. */
 const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [

@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { importPlants, openPlantDatabase } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall, runSql } from "../../support/plants/index.ts";
-import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { startCitus } from "./citus-cluster.ts";
 
 // A coordinator that was frozen or cut off is replaced. When it returns, it rolls back its successor's prepared
 // transactions, because it does not know their commits. The successor then commits with a warning only.
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-let cluster: CitusCluster;
 let url: string;
+const cluster = shared(() => startCitus());
 beforeAll(async () => {
-  cluster = await startCitus();
   url = await cluster.createSchema();
   await migratePostgres(url);
 });
@@ -21,7 +21,6 @@ beforeEach(async () => {
   // Citus then runs deletions as two-phase commits, as after a failover.
   await cluster.delegate(false);
 });
-afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 /** Changes the coordinator's configuration. Without standbys, the coordinator stops waiting for them. */
 async function configure(setting: string): Promise<void> {

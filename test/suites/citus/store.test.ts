@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import {
   checkPostgresStore,
   migratePostgres,
@@ -14,12 +15,10 @@ import { closing, collect } from "@protoport/testing/process";
 import { callersOf, deleteCall, openClient, readPlants, runBatchWith, runSql, withStrictIsolation
 } from "../../support/plants/index.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
-import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
-let cluster: CitusCluster;
-beforeAll(async () => void (cluster = await startCitus()));
-afterAll(() => cluster?.[Symbol.asyncDispose]());
+const cluster = shared(() => startCitus());
 
 async function createStore(plants: readonly bigint[] = [], shards?: number): Promise<string> {
   const url = await cluster.createSchema(shards);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { type ProgramResult, runProgram } from "@protoport/testing/process";
-import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
 // Cases that the documented commands do not cover: both HTTP versions, a deleted plant, and a curl timeout.
@@ -16,10 +17,7 @@ const versions = [
 ];
 
 describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) => {
-  let server: TestPlantServer;
-
-  beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(new Set([42n])) })));
-  afterAll(() => server[Symbol.asyncDispose]());
+  const server = shared(() => startPlantServer({ store: openSituationStore(new Set([42n])) }));
 
   const curl = (url: string, args: readonly string[]): Promise<ProgramResult> =>
     runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);

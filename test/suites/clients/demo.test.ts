@@ -1,8 +1,9 @@
 import { delimiter, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import packageJson from "../../../package.json" with { type: "json" };
-import { type CommandLine, createTempFolder, projectFolder, startNode } from "@protoport/testing/process";
+import { createTempFolder, projectFolder, startNode } from "@protoport/testing/process";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
@@ -33,19 +34,15 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
   const [, shortened = "none"] = /Bearer (\S+…\S+)/.exec(steps.map(({ shown }) => shown).join("\n")) ?? [];
   // The variables that a shell keeps for the following commands.
   const assignments = steps.filter(({ command }) => /^\w+=\S/.test(command)).map(({ command }) => `${command}; `);
-  let demo: CommandLine;
   let authority = "";
   let token = "";
 
+  afterAll(() => folder[Symbol.dispose]());
+  const demo = shared(() => startNode(startArguments, folder.path, { PORT: "0" }));
   beforeAll(async () => {
-    demo = startNode(startArguments, folder.path, { PORT: "0" });
     await demo.find(/buf curl .*\n/);
     [, authority = ""] = await demo.find(/http:\/\/(127\.0\.0\.1:\d+)/);
     [, token = ""] = await demo.find(/Bearer (\S+)/);
-  });
-  afterAll(async () => {
-    await demo[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
   });
 
   /** Replaces the page's address and token by this run's. */

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { hasProgram, type ProgramResult, runProgram } from "@protoport/testing/process";
-import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
 /** grpcurl's exit code is the gRPC code's number plus this. */
@@ -21,10 +22,7 @@ const definitions = [
 const bearer = (token: string): string[] => ["-H", `Authorization: Bearer ${token}`];
 
 describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl $name", ({ flags }) => {
-  let server: TestPlantServer;
-
-  beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(new Set([1n])) })));
-  afterAll(() => server[Symbol.asyncDispose]());
+  const server = shared(() => startPlantServer({ store: openSituationStore(new Set([1n])) }));
 
   function deletePlant(
     id: bigint,

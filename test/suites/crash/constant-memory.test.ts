@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { plantLocationOf } from "../../../src/server/index.ts";
 import { migratePlants } from "../../../src/stores/index.ts";
-import { createTempFolder, projectFolder, type TempFolder } from "@protoport/testing/process";
-import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { createTempFolder, projectFolder } from "@protoport/testing/process";
+import { startPostgres } from "../../support/plants/postgres-server.ts";
 
 /** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
@@ -21,16 +22,8 @@ const residentMaxMib = 256;
 const timeout = 60_000 + plants / 10;
 
 const plantsInChunk = 5_000;
-let folder: TempFolder;
-let postgres: PostgresServer;
-beforeAll(async () => {
-  folder = createTempFolder();
-  postgres = await startPostgres();
-});
-afterAll(async () => {
-  folder[Symbol.dispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+const folder = shared(() => createTempFolder());
+const postgres = shared(() => startPostgres());
 
 const places: readonly { name: string; createUrl: () => Promise<string> }[] = [
   { name: "an SQLite file", createUrl: () => Promise.resolve(`sqlite:${folder.file("plants.db")}`) },

@@ -1,5 +1,6 @@
 import { credentials } from "@grpc/grpc-js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 // oxfmt-ignore
 import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientError
 } from "../../../src/client/index.ts";
@@ -9,7 +10,7 @@ import { migratePlants, openPlantDatabase, openPlantStore, openSqliteStore, type
 import { startLossyProxy } from "../../../protoport/testing/src/http/lossy-proxy.ts";
 import { collect, createTempFolder, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { startPostgres } from "../../support/plants/postgres-server.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
 /** How many responses are lost on each store. */
@@ -26,9 +27,7 @@ const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostRepl
 /** Calls without an idempotency key, each for a different plant. */
 const unkeyedCalls = 2_500;
 
-let postgres: PostgresServer;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = shared(() => startPostgres());
 
 describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking connections", (kind) => {
   test(

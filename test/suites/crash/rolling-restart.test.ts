@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { type Balancer, startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { runCommand, startCommandLine } from "../../support/process/index.ts";
-import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { startPostgres } from "../../support/plants/postgres-server.ts";
 
 const token = "token-of-the-restart-test";
 /** How often each replica is restarted. */
@@ -11,9 +12,7 @@ const restarts = 6;
 /** Successful calls between two steps, so that every step is under load. */
 const callsPerStep = 50;
 
-let postgres: PostgresServer;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = shared(() => startPostgres());
 
 async function startReplica(
   folder: TempFolder,

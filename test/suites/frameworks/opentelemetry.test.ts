@@ -1,35 +1,26 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 // oxfmt-ignore
 import { type CommandLine, exchange, type Field, getReadingProcedure, type HttpRequest, type HttpVersion, projectFolder,
   rpcRequest, startNode, wireFormats } from "@protoport/testing";
-import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import {
-  type OtlpReceiver,
-  type ReceivedSpan,
-  startOtlpReceiver,
-} from "../../../protoport/testing/src/telemetry/otlp-receiver.ts";
+import { startPostgres } from "../../support/plants/postgres-server.ts";
+import { type ReceivedSpan, startOtlpReceiver } from "../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
 // The spans that a collector receives for one call to a program with OpenTelemetry's SDK and instrumentations.
 
-let collector: OtlpReceiver;
-let postgres: PostgresServer;
 let program: CommandLine;
 let ports: Readonly<Record<"own" | "mounted", number>>;
 
+const collector = shared(() => startOtlpReceiver());
+const postgres = shared(() => startPostgres());
 beforeAll(async () => {
-  collector = await startOtlpReceiver();
-  postgres = await startPostgres();
   const file = join(projectFolder, "test/support/telemetry/instrumented-server.ts");
   program = startNode([file, collector.url, await postgres.createSchema()], projectFolder);
   const [, own, mounted] = await program.find(/own (\d+) mounted (\d+)/);
   ports = { own: Number(own), mounted: Number(mounted) };
 });
-afterAll(async () => {
-  await program[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-  await collector[Symbol.asyncDispose]();
-});
+afterAll(() => program[Symbol.asyncDispose]());
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";

@@ -1,28 +1,27 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { inspect } from "../../../protoport/gateway/test/suites/mcp/inspector.ts";
 // oxfmt-ignore
 import { type Connected, connect1, connect2, connectWithoutToken
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
 import { closing, projectFolder } from "@protoport/testing/process";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
-import { startToolServer, type ToolServer } from "./tool-server.ts";
+import { startToolServer } from "./tool-server.ts";
 
 // The official MCP clients delete plants in the plant store, with an identity provider's tokens.
 
 const tool = "plantstore_v1_PlantService_DeletePlant";
-let server: ToolServer;
 let token: string;
 let otherScope: string;
 
+const server = shared(() => startToolServer());
 beforeAll(async () => {
-  server = await startToolServer();
   token = await server.tokenWith("plants:delete");
   otherScope = await server.tokenWith("plants:read");
 });
-afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** What a client gets: the tool names, and for each call the structured result or the error's text. */
 type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;

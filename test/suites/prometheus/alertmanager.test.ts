@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-// oxfmt-ignore
-import { type CommandLine, createTempFolder, freePort, startProgram, type TempFolder
-} from "@protoport/testing/process";
+import { shared } from "../../../protoport/testing/src/shared.ts";
+import { type CommandLine, createTempFolder, freePort, startProgram } from "@protoport/testing/process";
 import { deployedFolder } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 
 // A real Alertmanager with deploy/prometheus/alertmanager.yml, to which amtool sends the alerts for outages.
@@ -50,11 +49,10 @@ test.each([...severities])("%s with severity %s is sent to the severity's receiv
 });
 
 describe("an outage", () => {
-  let folder: TempFolder;
   let alertmanager: CommandLine;
   let url: string;
+  const folder = shared(() => createTempFolder());
   beforeAll(async () => {
-    folder = createTempFolder();
     const address = `127.0.0.1:${await freePort()}`;
     url = `--alertmanager.url=http://${address}`;
     const options = [`--web.listen-address=${address}`, "--cluster.listen-address=", "--storage.path=data"];
@@ -64,10 +62,7 @@ describe("an outage", () => {
     alertmanager = startProgram("sh", ["-ec", either, "sh", ...program], folder.path);
     await alertmanager.find(/Listening/);
   });
-  afterAll(async () => {
-    await alertmanager[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
+  afterAll(() => alertmanager[Symbol.asyncDispose]());
 
   test.each<[name: string, notified: readonly string[], fires: readonly string[]]>(
     // oxfmt-ignore

@@ -2,11 +2,15 @@ import { createServer, type Server } from "node:http";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { settings } from "../../../../src/server/settings.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
 import { listenOnLoopback } from "@protoport/testing/http";
-// oxfmt-ignore
-import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProviderAt, type TempFolder
+import {
+  createSigningKey,
+  createTempFolder,
+  type IdentityProvider,
+  startIdentityProviderAt,
 } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 
@@ -93,12 +97,11 @@ const introspectionRecipes = recipes.filter(({ text: recipe }) => recipe.include
 describe.each(introspectionRecipes)("the settings at line $line of $page", ({ text: recipe }) => {
   const variables = readVariables(recipe);
   const asked: string[] = [];
-  let folder: TempFolder;
   let endpoint: Server;
   let environment: Record<string, string>;
 
+  const folder = shared(() => createTempFolder());
   beforeAll(async () => {
-    folder = createTempFolder();
     writeFileSync(folder.file("secret"), secret);
     endpoint = createServer((request, response) => {
       void text(request).then((form) => {
@@ -120,7 +123,6 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
   afterAll(() => {
     endpoint.close();
     endpoint.closeAllConnections();
-    folder[Symbol.dispose]();
   });
 
   test("accept an active token, and authenticate with the client secret", async () => {

@@ -3,18 +3,17 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { shared } from "../../../../protoport/testing/src/shared.ts";
 // oxfmt-ignore
 import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder, within
 } from "@protoport/testing/process";
 import { startOnLoopback } from "@protoport/testing/http";
 import { runCommand, startCommandLine } from "../../../support/process/index.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 
 const token = "token-of-the-workers-test";
-let postgres: PostgresServer;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = shared(() => startPostgres());
 
 /** Starts three workers with plants 1 to 100, and waits until all of them, or some, listen. */
 async function serve(

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import type { Http2SecureServer } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { createConnectNodeServer } from "../../../../examples/connect-node.ts";
 import { Readiness } from "@protoport/gateway/health";
 import { silentLog } from "@protoport/telemetry/logs";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, fieldValue, type Http2Connection, type HttpRequest,
+import { type Address, createCertificate, fieldValue, type HttpRequest,
   type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wires } from "@protoport/testing";
 import { openSituationStore, secretText } from "../../../support/plants/index.ts";
 import { testVerifier } from "../../../support/server/plant-server.ts";
@@ -51,9 +52,7 @@ describe("the plant store on connect-node", () => {
   afterAll(() => void server.close());
 
   // Reused, because a TLS handshake takes longer than most of these calls.
-  let http2: Http2Connection;
-  beforeAll(async () => void (http2 = await openHttp2(address, client)));
-  afterAll(() => http2[Symbol.dispose]());
+  const http2 = shared(() => openHttp2(address, client));
 
   async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
     if (version === "2") return await http2.exchange(request);

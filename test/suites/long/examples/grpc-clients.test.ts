@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { runProgram } from "@protoport/testing/process";
 import { openSituationStore, situations } from "../../../support/plants/situation-store.ts";
-import { startPlantServer, type TestPlantServer, tokens } from "../../../support/server/plant-server.ts";
+import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";
 
 // The client examples that use only grpc-js, run with the command in their first line, on a server without TLS.
 
 /** Not representable as a double. As a number, it would be another plant's id. */
 const long = 2n ** 53n + 1n;
 const plants = new Set<bigint>();
-let server: TestPlantServer;
 
-beforeAll(async () => void (server = await startPlantServer({ store: openSituationStore(plants) })));
-afterAll(() => server[Symbol.asyncDispose]());
+const server = shared(() => startPlantServer({ store: openSituationStore(plants) }));
 
 describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
   const run = async (token: string, id: bigint, ...more: readonly string[]): Promise<string> => {

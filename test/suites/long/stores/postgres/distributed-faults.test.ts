@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { shared } from "../../../../../protoport/testing/src/shared.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
 import { collect, testSeed } from "@protoport/testing/process";
 import { Dice } from "../../../../../protoport/testing/src/dice.ts";
 // oxfmt-ignore
-import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, type PostgresProxy, type PostgresServer, runSql,
+import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, type PostgresProxy, runSql,
   startPostgres, startPostgresProxy } from "../../../../support/plants/index.ts";
 
 /** A proxy in front of a PostgreSQL server that simulates the limits and errors of distributed engines. */
@@ -140,10 +141,8 @@ function errorMessage(sqlState: string): Buffer {
   return message;
 }
 
-let server: PostgresServer;
 let proxy: DistributedProxy;
-beforeAll(async () => void (server = await startPostgres()));
-afterAll(() => server[Symbol.asyncDispose]());
+const server = shared(() => startPostgres());
 // Each test has a separate random generator, so that the same statements fail when a test runs alone.
 beforeEach(async () => void (proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed))));
 afterEach(() => proxy[Symbol.asyncDispose]());

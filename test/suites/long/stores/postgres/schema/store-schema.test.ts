@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { shared } from "../../../../../../protoport/testing/src/shared.ts";
 import {
   migratePostgres,
   openPostgresDatabase,
@@ -14,12 +15,8 @@ import { deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDataba
   runSql, startPostgres, startPostgresProxy } from "../../../../../support/plants/index.ts";
 import { runCommand } from "../../../../../support/process/run-command.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-  await runSql(await server.createSchema(), decoySql);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = shared(() => startPostgres());
+beforeAll(async () => void (await runSql(await server.createSchema(), decoySql)));
 
 /** Creates a schema with tables and functions named like a store's. Using these tables or functions fails. */
 const decoySql = `
