@@ -34,11 +34,9 @@ const unavailable = [400, Code.Unavailable] as const;
 
 /** Returns plants on the first and on the second worker. */
 async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
-  const rows = await runSql(
-    environment.DATABASE_URL,
-    `SELECT nodeport, array_agg(id ORDER BY id)::text[] AS ids FROM plants
-     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
-  );
+  const sql = `SELECT nodeport, array_agg(id ORDER BY id)::text[] AS ids FROM plants
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`;
+  const rows = await runSql(environment.DATABASE_URL, sql);
   const idsOf = (port: number): unknown => rows.find(({ nodeport }) => nodeport === port)?.["ids"];
   return cluster.workers.map(({ port }) => [idsOf(port)].flat().map(Number));
 }

@@ -31,11 +31,9 @@ const openSession = (): ReturnType<typeof openCitusSession> => openCitusSession(
 
 /** Each worker's plants, in the cluster's order. */
 async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
-  const rows = await runSql(
-    url,
-    `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${among.join()}}'::bigint[]) AS id
-     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
-  );
+  const sql = `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${among.join()}}'::bigint[]) AS id
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`;
+  const rows = await runSql(url, sql);
   const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
   return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
 }

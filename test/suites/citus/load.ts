@@ -57,11 +57,9 @@ async function keepDeleting(): Promise<void> {
 }
 
 async function addOld(records: number): Promise<void> {
-  await runSql(
-    url,
-    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-     SELECT unnest(ARRAY(SELECT generate_series(-${records}, -1)::bigint)), '2020-01-01', 'ann', 'r', gen_random_uuid()`,
-  );
+  const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT unnest(ARRAY(SELECT generate_series(-${records}, -1)::bigint)), '2020-01-01', 'ann', 'r', gen_random_uuid()`;
+  await runSql(url, sql);
 }
 
 function cost(part: 0 | 1): string {

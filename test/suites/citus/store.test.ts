@@ -37,12 +37,10 @@ const addTrigger = (url: string, trigger: Trigger): Promise<void> => addTriggerO
 
 /** Adds deletion records in 2020, one per second, for plants from 1 on. */
 async function addOldRecords(url: string, count: number): Promise<void> {
-  await runSql(
-    url,
-    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+  const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
      SELECT id, '2020-01-01'::timestamptz + id * interval '1 s', '', '', gen_random_uuid()
-     FROM unnest(ARRAY(SELECT generate_series(1, ${count})::bigint)) AS id`,
-  );
+     FROM unnest(ARRAY(SELECT generate_series(1, ${count})::bigint)) AS id`;
+  await runSql(url, sql);
 }
 
 /** Resolves once this many statements on a server wait for a row lock. */
@@ -209,11 +207,9 @@ describe("on Citus", () => {
     const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
     const [from] = await runSql(url, `SELECT nodeport FROM citus_shards WHERE ${place}`);
     const to = cluster.workers.find(({ port }) => port !== from?.["nodeport"])?.port;
-    await runSql(
-      url,
-      `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
-       FROM citus_shards WHERE ${place}`,
-    );
+    const sql = `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
+       FROM citus_shards WHERE ${place}`;
+    await runSql(url, sql);
     await location.refresh(session);
     await session.close();
     expect(location.tables.lanes.of(tenant)).not.toBe(location.tables.lanes.of(0n));
@@ -267,11 +263,9 @@ describe("on Citus", () => {
     await store.close();
     await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '1 day' WHERE plant_id < 150");
     // Plants that were restored, and deleted again.
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, subject, request_id, batch)
-       SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
-    );
+    const sql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`;
+    await runSql(url, sql);
     const { session, tables } = await openCitusSession(url);
     await expect(dropOldRecords(session, tables.schema, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 150,
@@ -306,11 +300,9 @@ describe("on Citus", () => {
 
   test("each of two processes counts only the records that it drops", async () => {
     const url = await createStore();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       VALUES (1, '2020-01-01', '', '', gen_random_uuid())`,
-    );
+    const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       VALUES (1, '2020-01-01', '', '', gen_random_uuid())`;
+    await runSql(url, sql);
     const lock = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
     const drop = async (): Promise<number> => {
       const { session, tables } = await openCitusSession(url);

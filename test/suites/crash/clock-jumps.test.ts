@@ -99,11 +99,9 @@ test.each(["+100d", "-100d"])("with a database clock at %s, a store drops record
   await migratePlants({ kind: "postgres", url });
   const [clock] = await runSql(url, "SELECT now()");
   expect(Math.round((Number(clock?.["now"]) - Date.now()) / dayMs)).toBe(Number.parseInt(offset, 10));
-  await runSql(
-    url,
-    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-     SELECT days, now() - days * interval '1 day', '', '', gen_random_uuid() FROM unnest(ARRAY[0, 89, 91]) AS days`,
-  );
+  const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT days, now() - days * interval '1 day', '', '', gen_random_uuid() FROM unnest(ARRAY[0, 89, 91]) AS days`;
+  await runSql(url, sql);
   await using _ = closing(await openPlantStore({ kind: "postgres", url }));
   const left = "SELECT array_agg(plant_id ORDER BY plant_id) AS days FROM deletions";
   await expect.poll(() => runSql(url, left)).toEqual([{ days: ["0", "89"] }]);

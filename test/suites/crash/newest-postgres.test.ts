@@ -35,16 +35,14 @@ test("a migration ignores the role's transaction_timeout", async () => {
 test("a deletion is retried when transaction_timeout cancels it in a trigger", async () => {
   await using server = await startNewestPostgres();
   const url = await server.createPlants([1n]);
-  await runSql(
-    url,
-    `CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '300ms';
+  const sql = `CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '300ms';
      CREATE SEQUENCE attempts;
      CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        IF nextval('attempts') < 3 THEN PERFORM pg_sleep(60); END IF;
        RETURN OLD;
      END $$;
-     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
-  );
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`;
+  await runSql(url, sql);
   const store = await openPostgresStore({ url: url.replace("user=tester", "user=hasty") });
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
   expect(await runSql(url, "SELECT last_value FROM attempts")).toEqual([{ last_value: "3" }]);

@@ -27,11 +27,9 @@ beforeAll(async () => {
   await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
   await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
   // This role sees no plant, unlike the owner.
-  await runSql(
-    direct,
-    `CREATE ROLE gardener; GRANT ALL ON plants, deletions, plantstore_schema TO gardener;
-     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`,
-  );
+  const sql = `CREATE ROLE gardener; GRANT ALL ON plants, deletions, plantstore_schema TO gardener;
+     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`;
+  await runSql(direct, sql);
 }, timeout);
 afterEach(async () => {
   await postgres.start();

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { PlantDatabase } from "../../../src/stores/contract/plant-database.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
+import { shared } from "../../../protoport/testing/src/shared.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** An empty store, and the database as the operator sees it. */
@@ -17,25 +18,15 @@ const maxInt64 = 2n ** 63n - 1n;
 
 /** Describes what holds for every {@link PlantDatabase}. `openEmpty` opens an empty store. */
 export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>): void {
-  const open = async (): Promise<OpenedDatabase & AsyncDisposable> => {
+  const open = async (plants: readonly bigint[] = []): Promise<OpenedDatabase & AsyncDisposable> => {
     const { store, database, folder } = await openEmpty();
+    if (plants.length > 0) await importInto(database, [plants]);
     const close = async (): Promise<void> => {
       await database[Symbol.asyncDispose]();
       await store.close();
       folder?.[Symbol.dispose]();
     };
     return { store, database, [Symbol.asyncDispose]: close };
-  };
-
-  /** Opens one store for a table's rows, which must not affect each other, because starting takes long. */
-  const openForAllRows = (): (() => OpenedDatabase) => {
-    let opened: (OpenedDatabase & AsyncDisposable) | undefined;
-    beforeAll(async () => void (opened = await open()));
-    afterAll(() => opened?.[Symbol.asyncDispose]());
-    return () => {
-      if (opened === undefined) throw new Error("it is opened before the first row");
-      return opened;
-    };
   };
 
   describe("a plant database", () => {
@@ -47,8 +38,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("imports each plant once, and counts duplicates as existing plants", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       const want = [
         { added: 1, present: 2, deleted: 0 },
         { added: 0, present: 1, deleted: 0 },
@@ -58,8 +48,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("does not restore plants that were deleted before or during the import", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n, 3n]]);
+      await using opened = await open([1n, 2n, 3n]);
       await opened.store.delete(1n, deleteCall());
       await using running = await opened.database.startImport();
       await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 0, present: 2, deleted: 1 });
@@ -73,8 +62,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       ["in a range with deleted ends", [5n, 6n, 7n, 8n], [5n, 8n], 9n],
       ["far from each other", [-(2n ** 63n), -7n, 0n, 2n ** 63n - 1n], [-(2n ** 63n), 0n], 9n],
     ])("imports ids %s without the deleted plants", async (_where, ids, deleted, fresh) => {
-      await using opened = await open();
-      await importInto(opened.database, [ids]);
+      await using opened = await open(ids);
       for (const id of deleted) await opened.store.delete(id, deleteCall());
       const presentAndFresh = [...ids.filter((id) => !deleted.includes(id)), fresh];
       await expect(importInto(opened.database, [ids, presentAndFresh])).resolves.toEqual([
@@ -85,8 +73,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("restores deleted plants if requested, and can delete them again", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 3n]]);
+      await using opened = await open([1n, 3n]);
       await opened.store.delete(1n, deleteCall());
       await using restoring = await opened.database.startImport({ restore: true });
       await expect(restoring.add([1n, 2n, 3n, 3n])).resolves.toEqual({ added: 2, present: 2, deleted: 0 });
@@ -95,8 +82,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("keeps a restored plant when its deletion is repeated with the same key", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       const call = deleteCall({ idempotencyKey: "key" });
       await opened.store.delete(1n, call);
       await using restoring = await opened.database.startImport({ restore: true });
@@ -109,8 +95,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("keeps restored plants when the same ids are imported again", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       await opened.store.delete(1n, deleteCall());
       await using restoring = await opened.database.startImport({ restore: true });
       await restoring.add([1n]);
@@ -120,8 +105,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("keeps restored plants when adjacent ids are imported", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 3n]]);
+      await using opened = await open([1n, 3n]);
       await opened.store.delete(3n, deleteCall());
       await using restoring = await opened.database.startImport({ restore: true });
       await restoring.add([3n]);
@@ -131,8 +115,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("does not restore a deleted plant that is imported with new plants", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       await opened.store.delete(1n, deleteCall());
       await expect(importInto(opened.database, [[1n, 5n]])).resolves.toEqual([{ added: 1, present: 0, deleted: 1 }]);
       expect(await exported(opened.database)).toEqual([2n, 5n]);
@@ -149,18 +132,16 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("exports many plants exactly once, in chunks", async () => {
-      await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));
-      await importInto(opened.database, [ids]);
+      await using opened = await open(ids);
       const runs = await collect(opened.database.exportPlants());
       expect(runs.map((run) => run.length)).toEqual([10_000, 10_000, 5_000]);
       expect(runs.flat()).toEqual(ids);
     });
 
     test("exports a snapshot despite deletions during the export", async () => {
-      await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
-      await importInto(opened.database, [ids]);
+      await using opened = await open(ids);
       const received: bigint[] = [];
       for await (const run of opened.database.exportPlants()) {
         if (received.length === 0) await opened.store.delete(24_999n, deleteCall());
@@ -170,8 +151,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("lists who deleted which plant, oldest first", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, int64Min, 3n]]);
+      await using opened = await open([1n, int64Min, 3n]);
       const before = Date.now();
       await opened.store.delete(int64Min, deleteCall({ subject: "ann", requestId: "r-1" }));
       await opened.store.delete(2n, deleteCall({ subject: "bob", requestId: "r-2" }));
@@ -200,8 +180,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("records exactly the caller whose deletion succeeded", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       // While the first is committed, the others become one batch.
       const subjects = Array.from({ length: 20 }, (_, i) => `caller-${i}`);
       const first = opened.store.delete(2n, deleteCall());
@@ -213,9 +192,8 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     describe("a subject and a request id", () => {
-      const opened = openForAllRows();
+      const opened = shared(() => open(Array.from({ length: 100 }, (_, i) => BigInt(i + 1))));
       let next = 1n;
-      beforeAll(() => importInto(opened().database, [Array.from({ length: 100 }, (_, i) => BigInt(i + 1))]));
 
       test.each([
         { name: "U+0000", text: "a\0b", kept: "a\uFFFDb" },
@@ -227,7 +205,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { name: "1,025 characters", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
         { name: "a surrogate pair across the limit", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
       ])("with $name are recorded, and do not affect other deletions", async ({ text, kept }) => {
-        const { database, store } = opened();
+        const { database, store } = opened;
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
         // The first is sent alone, so the call with the text is the last in a batch of three.
@@ -240,11 +218,8 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     describe("listing deletions", () => {
-      const opened = openForAllRows();
-      beforeAll(async () => {
-        await importInto(opened().database, [[1n]]);
-        await opened().store.delete(1n, deleteCall());
-      });
+      const opened = shared(() => open([1n]));
+      beforeAll(() => opened.store.delete(1n, deleteCall()));
 
       // oxfmt-ignore
       test.each([
@@ -252,13 +227,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { since: new Date("0000-01-01T00:00:00+23:59"), listed: 1 }, { since: new Date(-8.64e15), listed: 1 },
         { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 }, { since: new Date(8.64e15), listed: 0 },
       ])("since $since lists $listed of one deletion", async ({ since, listed }) => {
-        expect((await collect(opened().database.listDeletions({ since }))).flat()).toHaveLength(listed);
+        expect((await collect(opened.database.listDeletions({ since }))).flat()).toHaveLength(listed);
       });
     });
 
     test.each([int64Min, 2n, maxInt64])("for plant %s lists only its deletions", async (plantId) => {
-      await using opened = await open();
-      await importInto(opened.database, [[int64Min, 1n, 2n, maxInt64]]);
+      await using opened = await open([int64Min, 1n, 2n, maxInt64]);
       for (const id of [int64Min, 1n, 2n, maxInt64]) await opened.store.delete(id, deleteCall());
       const listed = (await collect(opened.database.listDeletions({ plantId }))).flat();
       expect(listed.map((deletion) => deletion.plantId)).toEqual([plantId]);
@@ -267,8 +241,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     });
 
     test("lists the deletions since a time", async () => {
-      await using opened = await open();
-      await importInto(opened.database, [[1n, 2n]]);
+      await using opened = await open([1n, 2n]);
       await opened.store.delete(1n, deleteCall());
       const [first] = (await collect(opened.database.listDeletions())).flat();
       const firstMs = Math.floor(Number(first?.deletedAtUs) / 1_000);

@@ -44,10 +44,8 @@ export async function failAlways(
   event: "DELETE ON plants" | "INSERT ON deletions" | "UPDATE ON deletions",
   sqlState: string,
 ): Promise<void> {
-  await runSql(
-    url,
-    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+  const sql = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN RAISE 'no' USING ERRCODE = '${sqlState}'; END $$;
-     CREATE TRIGGER refuse BEFORE ${event} EXECUTE FUNCTION refuse()`,
-  );
+     CREATE TRIGGER refuse BEFORE ${event} EXECUTE FUNCTION refuse()`;
+  await runSql(url, sql);
 }

@@ -21,14 +21,12 @@ export const sqlitePauses: Pauses = {
 async function hold({ database: { location } }: Opened, triggerSql: string): Promise<Held> {
   const url = urlOf(location);
   // Repeated attempts to lock, because waiting for a lock has a timeout.
-  await runSql(
-    url,
-    `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  const sql = `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        WHILE NOT pg_try_advisory_xact_lock_shared(69) LOOP PERFORM pg_sleep(0.01); END LOOP;
        RETURN NULL;
      END $$;
-     ${triggerSql}`,
-  );
+     ${triggerSql}`;
+  await runSql(url, sql);
   const holder = await openClient(url, "SELECT pg_advisory_lock(69)");
   const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
   return { reached: () => expect.poll(() => runSql(url, sleeping)).not.toEqual([]), release: () => holder.end() };

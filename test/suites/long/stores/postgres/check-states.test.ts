@@ -30,13 +30,11 @@ let clerks = 0;
 /** Creates a role with a server's privileges, runs SQL for it, and returns the URL for it. */
 async function asClerk(url: string, sqlFor: (role: string) => string): Promise<string> {
   const role = `clerk_${++clerks}`;
-  await runSql(
-    url,
-    `CREATE ROLE ${role} LOGIN;
+  const sql = `CREATE ROLE ${role} LOGIN;
      DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$;
      GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
-     ${sqlFor(role)}`,
-  );
+     ${sqlFor(role)}`;
+  await runSql(url, sql);
   return url.replace("user=tester", `user=${role}`);
 }
 

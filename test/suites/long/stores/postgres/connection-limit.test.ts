@@ -10,12 +10,10 @@ test("a store logs a low connection limit once, and uses fewer connections", asy
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
   const admin = await server.createPlants(ids);
   // Superusers have no limit.
-  await runSql(
-    admin,
-    `CREATE ROLE gardener LOGIN CONNECTION LIMIT 1;
+  const sql = `CREATE ROLE gardener LOGIN CONNECTION LIMIT 1;
      DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO gardener', current_schema()); END $$;
-     GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions, plantstore_schema TO gardener`,
-  );
+     GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions, plantstore_schema TO gardener`;
+  await runSql(admin, sql);
   const events: Upkeep[] = [];
   const url = admin.replace("user=tester", "user=gardener");
   await using store = closing(await openPostgresStore({ url, onUpkeep: (event) => void events.push(event) }));

@@ -211,11 +211,9 @@ describe("a store on a server with a distributed engine's errors", () => {
 
   test("imports plants, counts each once, and skips deleted plants", async () => {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, subject, request_id, batch)
-       SELECT id, '', '', gen_random_uuid() FROM generate_series(1000, 1009) AS id`,
-    );
+    const sql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(1000, 1009) AS id`;
+    await runSql(url, sql);
     const again = [5n, 1_003n, 1_003n];
     await throughFaults(async () => {
       await using database = await openPostgresDatabase(through(url));

@@ -130,14 +130,12 @@ describe("a deletion with a used key", () => {
   // The statement skips a plant whose record is dropped before its key's lookup.
   test("is retried if its record is dropped during the batch", async () => {
     await using opened = await openPlants(2);
-    await runSql(
-      opened.url,
-      `${recordSql(1, "used")};
+    const sql = `${recordSql(1, "used")};
        CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          DELETE FROM deletions WHERE plant_id = 1; RETURN OLD;
        END $$;
-       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
-    );
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`;
+    await runSql(opened.url, sql);
     const session = new Session(readServerUrl(opened.url));
     const { run } = batchOf([1n, keyed("used")], [2n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([1n]);
@@ -202,10 +200,8 @@ describe("a deletion with a key that another process uses concurrently", () => {
   )("%s", async (_name, statement, end, results, sqlStates) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
-    const other = await openClient(
-      opened.url,
-      `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
-    );
+    const sql = `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`;
+    const other = await openClient(opened.url, sql);
     const ended = Promise.allSettled([opened.store.delete(1n, keyed("key"))]);
     await expect.poll(() => opened.store.waiting?.forLock).toBe(1);
     await other.query(end);

@@ -15,14 +15,12 @@ let url: string;
 let admin: string;
 beforeEach(async () => {
   admin = await server.createPlants([1n, 2n]);
-  await runSql(
-    admin,
-    `CREATE ROLE gardener LOGIN; CREATE ROLE clerk LOGIN;
+  const sql = `CREATE ROLE gardener LOGIN; CREATE ROLE clerk LOGIN;
      DO $$ BEGIN EXECUTE format('GRANT ALL ON SCHEMA %I TO gardener, clerk', current_schema()); END $$;
      GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions, plantstore_schema TO clerk;
      ALTER TABLE plants OWNER TO gardener; ALTER TABLE deletions OWNER TO gardener;
-     ALTER TABLE plantstore_schema OWNER TO gardener`,
-  );
+     ALTER TABLE plantstore_schema OWNER TO gardener`;
+  await runSql(admin, sql);
   url = admin.replace("user=tester", "user=gardener");
 });
 afterEach(() => runSql(admin, "DROP OWNED BY gardener, clerk CASCADE; DROP ROLE gardener, clerk"));

@@ -101,11 +101,9 @@ const upkeep: readonly {
 
 async function createNeglected(before = ""): Promise<string> {
   const url = await createRecorded();
-  await runSql(
-    url,
-    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-     VALUES (1, now() - interval '3 days', '', '', gen_random_uuid())`,
-  );
+  const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     VALUES (1, now() - interval '3 days', '', '', gen_random_uuid())`;
+  await runSql(url, sql);
   await runSql(url, before);
   return url;
 }
@@ -158,14 +156,12 @@ describe("synchronous_commit at a deletion's commit", () => {
   ])('is $want if the role has "$configured" and another client left "$set"', async ({ configured, set, want }) => {
     const url = await server.createPlants([1n, 2n, 3n]);
     // A deferred trigger runs at the commit.
-    await runSql(
-      url,
-      `CREATE TABLE seen (place serial, value text);
+    const sql = `CREATE TABLE seen (place serial, value text);
          CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
            $$ BEGIN INSERT INTO seen (value) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
          CREATE CONSTRAINT TRIGGER see AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED
-           FOR EACH ROW EXECUTE FUNCTION see()`,
-    );
+           FOR EACH ROW EXECUTE FUNCTION see()`;
+    await runSql(url, sql);
     const role = `commits_${configured}_${set}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`);
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
@@ -230,12 +226,10 @@ describe("with settings from another pooler client", () => {
     const url = await server.createPlants([1n, 2n, 9n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     const role = `guarded_${String(row?.["name"])}`;
-    await runSql(
-      url,
-      `CREATE ROLE ${role} LOGIN; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+    const sql = `CREATE ROLE ${role} LOGIN; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
        GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
-       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role}`,
-    );
+       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role}`;
+    await runSql(url, sql);
     return url.replace("user=tester", `user=${role}`);
   }
 
@@ -307,12 +301,10 @@ test("a store reports disabled triggers that the user cannot enable", async () =
   const url = await server.createPlants([1n]);
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   const role = `replica_${String(row?.["name"])}`;
-  await runSql(
-    url,
-    `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+  const sql = `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
      GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
-     ALTER ROLE ${role} SET session_replication_role = replica`,
-  );
+     ALTER ROLE ${role} SET session_replication_role = replica`;
+  await runSql(url, sql);
   const ofRole = url.replace("user=tester", `user=${role}`);
   await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
     'permission denied to set parameter "session_replication_role"',

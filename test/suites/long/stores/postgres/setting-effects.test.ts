@@ -15,11 +15,9 @@ const droppedBy = (server: ConfiguredServer): unknown =>
 test("the setting deletionsKeptHours has an effect on PostgreSQL", async () => {
   const withHours = async (hours: string): Promise<Environment> => {
     const url = await postgres.createPlants();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       SELECT i, now() - i * interval '1 hour' + interval '1 minute', '', '', gen_random_uuid() FROM generate_series(1, 9) AS i`,
-    );
+    const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 hour' + interval '1 minute', '', '', gen_random_uuid() FROM generate_series(1, 9) AS i`;
+    await runSql(url, sql);
     return { DATABASE_URL: url, PLANTSTORE_DELETIONS_KEPT_HOURS: hours };
   };
   const comparison = compare(await withHours("5"), await withHours("3"), async (server) => {

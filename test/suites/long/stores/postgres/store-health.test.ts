@@ -34,12 +34,10 @@ describe("a PostgreSQL store", () => {
 
   test("is unhealthy if the server refuses the user while a batch succeeds", async () => {
     const url = await createPlantsFor(server, "gardener", [1n, 5n]);
-    await runSql(
-      url,
-      `CREATE TABLE gate ();
+    const sql = `CREATE TABLE gate ();
        INSERT INTO gate DEFAULT VALUES;
-       ${keepingSql("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
-    );
+       ${keepingSql("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`;
+    await runSql(url, sql);
     const owner = url.replace("user=gardener", "user=tester");
     let connected = Promise.resolve();
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {

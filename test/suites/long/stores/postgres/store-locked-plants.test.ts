@@ -68,16 +68,14 @@ describe("a PostgreSQL store with locked plants", () => {
     // There are two batches with one deletion, and one batch with two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.
     await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "42P01"]);
-    await runSql(
-      opened.url,
-      `CREATE TABLE gate ();
+    const sql = `CREATE TABLE gate ();
        INSERT INTO gate DEFAULT VALUES;
        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.005); END LOOP;
          RETURN NULL;
        END $$;
-       CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
-    );
+       CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
+    await runSql(opened.url, sql);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     const results = await deleteApart([7n, 8n, 1n, 2n], 2, (id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),

@@ -7,13 +7,11 @@ const server = await startPostgresOfFile();
 
 test("an overloaded store refuses deletions quickly, and does not perform them", async () => {
   const url = await server.createPlants();
-  await runSql(
-    url,
-    `INSERT INTO plants SELECT generate_series(1, 6000);
+  const sql = `INSERT INTO plants SELECT generate_series(1, 6000);
      CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
        BEGIN PERFORM pg_sleep((SELECT count(*) FROM gone) * 0.004); RETURN NULL; END $$;
-     CREATE TRIGGER hold AFTER DELETE ON plants REFERENCING OLD TABLE AS gone EXECUTE FUNCTION hold()`,
-  );
+     CREATE TRIGGER hold AFTER DELETE ON plants REFERENCING OLD TABLE AS gone EXECUTE FUNCTION hold()`;
+  await runSql(url, sql);
   const store = await openPostgresStore({ url });
   const outcomes: Promise<string>[] = [];
   const refusals: string[] = [];

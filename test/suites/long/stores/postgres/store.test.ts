@@ -100,9 +100,7 @@ describe("a PostgreSQL store", () => {
     await using opened = await openStoreWith(server, [1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement keeps the plant locked despite cancel requests, until the test lets it continue.
-    await runSql(
-      opened.url,
-      `CREATE SEQUENCE statements;
+    const sql = `CREATE SEQUENCE statements;
        CREATE FUNCTION go_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          IF nextval('statements') > 1 THEN RETURN NULL; END IF;
          LOOP
@@ -113,8 +111,8 @@ describe("a PostgreSQL store", () => {
            END;
          END LOOP;
        END $$;
-       CREATE TRIGGER go_on AFTER DELETE ON plants EXECUTE FUNCTION go_on()`,
-    );
+       CREATE TRIGGER go_on AFTER DELETE ON plants EXECUTE FUNCTION go_on()`;
+    await runSql(opened.url, sql);
     const other = await openClient(opened.url, "SELECT pg_advisory_lock(1)");
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     let isTold = false;

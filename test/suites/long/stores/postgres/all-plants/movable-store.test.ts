@@ -92,12 +92,10 @@ test("a slow target does not trigger the source role's idle timeout", async () =
 test("a move fails when row security hides source rows", async () => {
   const source = await createUsedStore(postgres);
   const owner = urlOf(source);
-  await runSql(
-    owner,
-    `CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA ${/plants_\d+/.exec(owner)?.[0]} TO mover;
+  const sql = `CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA ${/plants_\d+/.exec(owner)?.[0]} TO mover;
      GRANT ALL ON plants, deletions, plantstore_schema TO mover;
-     ALTER TABLE plants OWNER TO mover; ALTER TABLE plants FORCE ROW LEVEL SECURITY; ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY hide_first ON plants USING (id > 1)`,
-  );
+     ALTER TABLE plants OWNER TO mover; ALTER TABLE plants FORCE ROW LEVEL SECURITY; ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY hide_first ON plants USING (id > 1)`;
+  await runSql(owner, sql);
   const hidden: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=mover") };
   await expect(move(hidden, await sqlite.create())).rejects.toThrow(/row security may hide rows of the table plants/);
   await runSql(owner, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");

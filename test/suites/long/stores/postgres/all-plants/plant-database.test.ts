@@ -37,11 +37,9 @@ describe("importing into PostgreSQL", () => {
 
   test("does not count a plant that a trigger silently drops", async () => {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-       CREATE TRIGGER drop BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION drop()`,
-    );
+    const sql = `CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER drop BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION drop()`;
+    await runSql(url, sql);
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 2, present: 1, deleted: 0 });
@@ -112,17 +110,15 @@ describe("importing into PostgreSQL", () => {
 
   test("counts a plant as present if another import adds it first", async () => {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE SEQUENCE commits;
+    const sql = `CREATE SEQUENCE commits;
        CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
          PERFORM pg_advisory_xact_lock(1);
          IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
          RETURN NULL;
        END$$;
        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
-       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
-    );
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`;
+    await runSql(url, sql);
     const holding = await openClient(url, "SELECT pg_advisory_lock(1)");
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
@@ -148,14 +144,12 @@ describe("importing into PostgreSQL", () => {
 
   test("inserts plants ordered by id, so that two imports do not deadlock", async () => {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE TABLE added (nth serial, id bigint);
+    const sql = `CREATE TABLE added (nth serial, id bigint);
        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
          INSERT INTO added (id) VALUES (NEW.id); RETURN NEW;
        END$$;
-       CREATE TRIGGER note BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION note()`,
-    );
+       CREATE TRIGGER note BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION note()`;
+    await runSql(url, sql);
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     await running.add([3n, -1n, 10n, 2n]);
@@ -278,11 +272,9 @@ test("a database without a plant store is refused", async () => {
 
 test("a replica supports exports, but not imports", async () => {
   const url = await server.createPlants();
-  await runSql(
-    url,
-    `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
-    VALUES (3, 'ann', 'r', gen_random_uuid())`,
-  );
+  const sql = `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
+    VALUES (3, 'ann', 'r', gen_random_uuid())`;
+  await runSql(url, sql);
   await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
   const replica = url.replace("user=tester", "user=reader");
   await using database = await openPostgresDatabase(replica);
@@ -295,11 +287,9 @@ test("a replica supports exports, but not imports", async () => {
 test("a database check fails for a user without the privileges for deletions", async () => {
   const url = await server.createPlants();
   const [row] = await runSql(url, "SELECT current_schema() AS name");
-  await runSql(
-    url,
-    `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
-    GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
-  );
+  const sql = `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
+    GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`;
+  await runSql(url, sql);
   const refused = checkPostgresStore(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(
     /: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/,

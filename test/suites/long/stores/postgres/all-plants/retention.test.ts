@@ -24,11 +24,9 @@ describe("the retention job in PostgreSQL", () => {
   /** Creates a database with this many records, one per minute. The newest record is half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
-       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, ${count}) AS i`,
-    );
+    const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, ${count}) AS i`;
+    await runSql(url, sql);
     return url;
   }
 
@@ -54,13 +52,11 @@ describe("the retention job in PostgreSQL", () => {
 
   test("continues after a slice whose records a trigger keeps", async () => {
     const url = await createRecords(100);
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+    const sql = `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
        SELECT -i, '2026-01-02T03:04:05Z'::timestamptz + i * interval '40 us', '', '', gen_random_uuid() FROM generate_series(1, 24000) AS i;
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`,
-    );
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`;
+    await runSql(url, sql);
     await using _ = closing(await openPostgresStore({ url, deletionsKeptMs: 3_600_000 }));
     await expect.poll(() => countRecords(url)).toBe(24_060);
   });
@@ -148,13 +144,11 @@ describe("the retention job in PostgreSQL", () => {
 
   test("attempts only once to drop a record that a trigger keeps", async () => {
     const url = await createRecords(45_000);
-    await runSql(
-      url,
-      `CREATE SEQUENCE looks;
+    const sql = `CREATE SEQUENCE looks;
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN PERFORM nextval('looks'); RETURN NULL; END $$;
-       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id > 24990) EXECUTE FUNCTION keep()`,
-    );
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id > 24990) EXECUTE FUNCTION keep()`;
+    await runSql(url, sql);
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
     // The trigger keeps slightly more records than a slice has.
     await expect.poll(() => countRecords(url)).toBe(20_070);
@@ -196,15 +190,13 @@ describe("the retention job in PostgreSQL", () => {
   test("reports the records that were dropped before it was stopped", async () => {
     const url = await createRecords(30_000);
     const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
-    await runSql(
-      url,
-      `CREATE SEQUENCE slices;
+    const sql = `CREATE SEQUENCE slices;
        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          IF nextval('slices') > 1 THEN PERFORM pg_advisory_xact_lock(1); END IF;
          RETURN NULL;
        END $$;
-       CREATE TRIGGER wait BEFORE DELETE ON deletions EXECUTE FUNCTION wait()`,
-    );
+       CREATE TRIGGER wait BEFORE DELETE ON deletions EXECUTE FUNCTION wait()`;
+    await runSql(url, sql);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
     const reports: Upkeep[] = [];
@@ -253,17 +245,15 @@ describe("the retention job in PostgreSQL", () => {
 
   test("pauses between slices while its store deletes plants", async () => {
     const url = await createRecords(20_200);
-    await runSql(
-      url,
-      `INSERT INTO plants VALUES (7);
+    const sql = `INSERT INTO plants VALUES (7);
        CREATE TABLE slices (begun timestamptz);
        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          INSERT INTO slices VALUES (clock_timestamp());
          WHILE NOT pg_try_advisory_xact_lock(2) LOOP PERFORM pg_sleep(0.01); END LOOP;
          RETURN NULL;
        END $$;
-       CREATE TRIGGER wait BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
-    );
+       CREATE TRIGGER wait BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION wait()`;
+    await runSql(url, sql);
     const gate = await openClient(url, "SELECT pg_advisory_lock(2)");
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%deletions%'";
@@ -343,11 +333,9 @@ describe("the retention job in PostgreSQL", () => {
 
   test("reports the records that were dropped before an error", async () => {
     const url = await createRecords(45_000);
-    await runSql(
-      url,
-      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
-       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`,
-    );
+    const sql = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`;
+    await runSql(url, sql);
     const reports: Upkeep[] = [];
     await new Promise<void>((resolve) => {
       const onUpkeep = (upkeep: Upkeep): void => {

@@ -262,11 +262,9 @@ describe("settings in the options of the database URL", () => {
   test("are accepted if the role has the values that a pooler drops", async () => {
     const url = await server.createPlants();
     const role = `same_${nameOf(url)}`;
-    await runSql(
-      url,
-      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)};
-       ALTER ROLE ${role} SET work_mem = '5MB'`,
-    );
+    const sql = `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)};
+       ALTER ROLE ${role} SET work_mem = '5MB'`;
+    await runSql(url, sql);
     await using pooler = await startDropping();
     const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
     const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));

@@ -15,11 +15,9 @@ beforeAll(async () => {
   port = await freePort();
   server = await startPostgres([], { tls: { certificate: createCertificate("PostgreSQL"), port } });
   const url = await server.createSchema();
-  await runSql(
-    url,
-    `CREATE ROLE scram LOGIN PASSWORD 'secret'; CREATE ROLE plain LOGIN PASSWORD 'secret';
-     SET password_encryption = 'md5'; CREATE ROLE hashed LOGIN PASSWORD 'secret'`,
-  );
+  const sql = `CREATE ROLE scram LOGIN PASSWORD 'secret'; CREATE ROLE plain LOGIN PASSWORD 'secret';
+     SET password_encryption = 'md5'; CREATE ROLE hashed LOGIN PASSWORD 'secret'`;
+  await runSql(url, sql);
   const rules = join(server.socketFolder, "data/pg_hba.conf");
   const own = ["scram scram-sha-256", "plain password", "hashed md5"].map((rule) => {
     const [user, method] = rule.split(" ");

@@ -16,15 +16,13 @@ const atFirst = (statements: string): string => `
 
 async function openWith(plants: readonly bigint[], change = "") {
   const url = await server.createPlants(plants);
-  await runSql(
-    url,
-    `CREATE TABLE uses (place serial, earlier bigint);
+  const sql = `CREATE TABLE uses (place serial, earlier bigint);
      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        INSERT INTO uses (earlier) SELECT sum(generic_plans) FROM pg_prepared_statements;
        RETURN NULL;
      END $$;
-     CREATE TRIGGER note AFTER DELETE ON plants FOR EACH STATEMENT EXECUTE FUNCTION note(); ${change}`,
-  );
+     CREATE TRIGGER note AFTER DELETE ON plants FOR EACH STATEMENT EXECUTE FUNCTION note(); ${change}`;
+  await runSql(url, sql);
   const store = await openPostgresStore({ url });
   const deleteOne = (id: bigint): Promise<boolean> => store.delete(id, deleteCall());
   return {
@@ -65,11 +63,9 @@ describe("prepared statements for deletions", () => {
 
   test("are not confused with another client's statements with these names", async () => {
     const url = await server.createPlants(ids);
-    await runSql(
-      url,
-      `CREATE TABLE left_names (name text);
-       ${atFirst("INSERT INTO left_names SELECT name FROM pg_prepared_statements;")}`,
-    );
+    const sql = `CREATE TABLE left_names (name text);
+       ${atFirst("INSERT INTO left_names SELECT name FROM pg_prepared_statements;")}`;
+    await runSql(url, sql);
     const before = await openPostgresStore({ url });
     await before.delete(1n, deleteCall());
     await before.close();
