@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { closing } from "../../../protoport/testing/src/closing.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { checkPlantStore, migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
@@ -171,17 +172,13 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         const deleting = deleteEach(opened.store, [3n], "meanwhile");
         await held.release();
         await expect(deleting).resolves.toEqual([true]);
-        const again = await opening;
-        try {
-          await expect.poll(() => opened.database.recorded()).toEqual([2n, 3n]);
-          await opened.database.run("INSERT INTO plants VALUES (2), (3)");
-          // Repeated by their keys, so that the restored plants stay.
-          await expect(deleteEach(again, [2n], "young")).resolves.toEqual([true]);
-          await expect(deleteEach(again, [3n], "meanwhile")).resolves.toEqual([true]);
-          expect(await opened.plants()).toEqual([2n, 3n, 4n]);
-        } finally {
-          await again.close();
-        }
+        await using again = closing(await opening);
+        await expect.poll(() => opened.database.recorded()).toEqual([2n, 3n]);
+        await opened.database.run("INSERT INTO plants VALUES (2), (3)");
+        // Repeated by their keys, so that the restored plants stay.
+        await expect(deleteEach(again, [2n], "young")).resolves.toEqual([true]);
+        await expect(deleteEach(again, [3n], "meanwhile")).resolves.toEqual([true]);
+        expect(await opened.plants()).toEqual([2n, 3n, 4n]);
       },
     }],
   move: [{

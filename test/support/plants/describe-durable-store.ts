@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { closing } from "../../../protoport/testing/src/closing.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
 import { deleteApart, deleteCall } from "./delete-call.ts";
@@ -76,15 +77,11 @@ function testReopened(open: OpenDurable): void {
     const outcomes = [opened.store.delete(1n, keyed), opened.store.delete(2n, deleteCall())];
     await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
     await opened.store.close();
-    const again = await opened.reopen();
-    try {
-      const calls = [keyed, deleteCall(), deleteCall()];
-      const repeated = Promise.all(calls.map((call, i) => again.delete(BigInt(i + 1), call)));
-      await expect(repeated).resolves.toEqual([true, false, true]);
-      expect(await opened.plants()).toEqual([]);
-    } finally {
-      await again.close();
-    }
+    await using again = closing(await opened.reopen());
+    const calls = [keyed, deleteCall(), deleteCall()];
+    const repeated = Promise.all(calls.map((call, i) => again.delete(BigInt(i + 1), call)));
+    await expect(repeated).resolves.toEqual([true, false, true]);
+    expect(await opened.plants()).toEqual([]);
   });
 }
 
@@ -101,17 +98,13 @@ export function testKilled(open: OpenWithDatabase): void {
     await opened.database.kill();
     await deleting.end();
     const acknowledged = deleting.stdout().split("\n").slice(0, -1).map(BigInt);
-    const again = await opened.reopen();
-    try {
-      const remaining = new Set(await opened.plants());
-      expect(acknowledged.filter((id) => remaining.has(id))).toEqual([]);
-      expect(remaining.size).toBeGreaterThan(0);
-      const [first = 0n] = acknowledged;
-      await expect(again.delete(first, deleteCall({ idempotencyKey: `key-${first}` }))).resolves.toBe(true);
-      await expect(again.delete(first, deleteCall())).resolves.toBe(false);
-    } finally {
-      await again.close();
-    }
+    await using again = closing(await opened.reopen());
+    const remaining = new Set(await opened.plants());
+    expect(acknowledged.filter((id) => remaining.has(id))).toEqual([]);
+    expect(remaining.size).toBeGreaterThan(0);
+    const [first = 0n] = acknowledged;
+    await expect(again.delete(first, deleteCall({ idempotencyKey: `key-${first}` }))).resolves.toBe(true);
+    await expect(again.delete(first, deleteCall())).resolves.toBe(false);
   });
 }
 

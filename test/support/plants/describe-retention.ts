@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { closing } from "../../../protoport/testing/src/closing.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
 import type { OpenWithDatabase, StoreDatabase } from "./opened-store.ts";
@@ -31,16 +32,12 @@ export function testRetention(open: OpenWithDatabase): void {
     // The first store keeps records for 90 days.
     expect(await opened.database.recorded()).toEqual([1n, 2n, 3n, 4n]);
     await opened.store.close();
-    const again = await opened.reopen({ deletionsKeptMs });
-    try {
-      await untilRecorded(opened.database, [3n, 4n]);
-      await opened.database.run("INSERT INTO plants VALUES (2), (3)");
-      await expect(deleteWith(again, 3n, "young")).resolves.toBe(true);
-      await expect(deleteWith(again, 2n, "old")).resolves.toBe(true);
-      expect(await opened.plants()).toEqual([3n, 5n]);
-    } finally {
-      await again.close();
-    }
+    await using again = closing(await opened.reopen({ deletionsKeptMs }));
+    await untilRecorded(opened.database, [3n, 4n]);
+    await opened.database.run("INSERT INTO plants VALUES (2), (3)");
+    await expect(deleteWith(again, 3n, "young")).resolves.toBe(true);
+    await expect(deleteWith(again, 2n, "old")).resolves.toBe(true);
+    expect(await opened.plants()).toEqual([3n, 5n]);
   });
 
   test("are dropped after every start", async () => {
@@ -67,19 +64,15 @@ export function testRetention(open: OpenWithDatabase): void {
     await deleteWith(opened.store, 1n, "old");
     await opened.database.age(daysOld);
     await deleteWith(opened.store, 2n, "young");
-    const other = await opened.reopen({ deletionsKeptMs });
-    try {
-      await untilRecorded(opened.database, [2n]);
-      await opened.database.run("INSERT INTO plants VALUES (1), (2)");
-      await expect(deleteWith(opened.store, 1n, "old")).resolves.toBe(true);
-      await expect(deleteWith(other, 1n, "old")).resolves.toBe(true);
-      await expect(deleteWith(other, 2n, "young")).resolves.toBe(true);
-      await expect(other.delete(1n, deleteCall({ idempotencyKey: "old", subject: "another" }))).rejects.toMatchObject({
-        code: Code.AlreadyExists,
-      });
-      expect(await opened.plants()).toEqual([2n, 3n]);
-    } finally {
-      await other.close();
-    }
+    await using other = closing(await opened.reopen({ deletionsKeptMs }));
+    await untilRecorded(opened.database, [2n]);
+    await opened.database.run("INSERT INTO plants VALUES (1), (2)");
+    await expect(deleteWith(opened.store, 1n, "old")).resolves.toBe(true);
+    await expect(deleteWith(other, 1n, "old")).resolves.toBe(true);
+    await expect(deleteWith(other, 2n, "young")).resolves.toBe(true);
+    await expect(other.delete(1n, deleteCall({ idempotencyKey: "old", subject: "another" }))).rejects.toMatchObject({
+      code: Code.AlreadyExists,
+    });
+    expect(await opened.plants()).toEqual([2n, 3n]);
   });
 }

@@ -1,3 +1,4 @@
+import { closing } from "../../../protoport/testing/src/closing.ts";
 import { openPlantDatabase } from "../../../src/stores/index.ts";
 import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/stores/contract/plant-database.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
@@ -74,10 +75,6 @@ export const deleteTogether = (store: PlantStore, ids: readonly bigint[]): Promi
 
 /** Opens a store that drops expired records, and closes it when `work` is done. */
 export async function withRetention({ reopen }: Opened, work: (again: PlantStore) => Promise<void>): Promise<void> {
-  const again = await reopen({ deletionsKeptMs });
-  try {
-    await work(again);
-  } finally {
-    await again.close();
-  }
+  await using again = closing(await reopen({ deletionsKeptMs }));
+  await work(again);
 }

@@ -59,24 +59,11 @@ const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
 );
 
+// oxfmt-ignore
 const implementation: ServiceImpl<typeof KitchenSink> = {
-  types: echo,
-  query: echo,
-  create: echo,
-  replace: echo,
-  update: echo,
-  segments: echo,
-  matchRest: echo,
-  matchOne: echo,
-  matchLiteral: echo,
-  plain: echo,
-  close: echo,
-  custom: echo,
-  any: echo,
-  root: echo,
-  unbound: echo,
-  responseNested: (sink) => sink,
-  remove: () => ({}),
+  types: echo, query: echo, create: echo, replace: echo, update: echo, segments: echo, matchRest: echo, matchOne: echo,
+  matchLiteral: echo, plain: echo, close: echo, custom: echo, any: echo, root: echo, unbound: echo,
+  responseNested: (sink) => sink, remove: () => ({}),
   fail: ({ fInt32 }) => {
     throw new ConnectError("as asked", codeByNumber.get(fInt32) ?? Code.Unknown);
   },

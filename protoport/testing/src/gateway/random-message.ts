@@ -15,20 +15,12 @@ import { file_library_v1_library } from "../gen/library/v1/library_pb.ts";
 import type { Dice } from "../dice.ts";
 
 /** The types of random messages, from proto3, from proto2 with extensions, and from descriptor.proto. */
+// oxfmt-ignore
 export const randomTypes: Registry = createRegistry(
-  file_google_protobuf_any,
-  file_google_protobuf_descriptor,
-  file_google_protobuf_duration,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-  file_google_api_annotations,
-  file_google_api_http,
-  file_kitchensink_v1_kitchen_sink,
-  file_kitchensink_v1_legacy,
-  file_kitchensink_v1_shelves,
-  file_library_v1_library,
+  file_google_protobuf_any, file_google_protobuf_descriptor, file_google_protobuf_duration,
+  file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers, file_google_api_annotations, file_google_api_http, file_kitchensink_v1_kitchen_sink,
+  file_kitchensink_v1_legacy, file_kitchensink_v1_shelves, file_library_v1_library,
 );
 
 const all = [...randomTypes];

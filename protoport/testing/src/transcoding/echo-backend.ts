@@ -16,24 +16,11 @@ const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(
 
 /** Registers the echo contract's services (`protoport/conformance/README.md`). */
 function echoRoutes(router: ConnectRouter): void {
+  // oxfmt-ignore
   router.service(EchoService, {
-    getScalar: echo,
-    query: echo,
-    getNested: echo,
-    getSegments: echo,
-    getWild: echo,
-    matchRest: echo,
-    matchOne: echo,
-    matchLiteral: echo,
-    getAct: echo,
-    act: echo,
-    create: echo,
-    replace: echo,
-    update: echo,
-    delete: echo,
-    unbound: echo,
-    return: (message) => message,
-    remove: () => ({}),
+    getScalar: echo, query: echo, getNested: echo, getSegments: echo, getWild: echo, matchRest: echo, matchOne: echo,
+    matchLiteral: echo, getAct: echo, act: echo, create: echo, replace: echo, update: echo, delete: echo, unbound: echo,
+    return: (message) => message, remove: () => ({}),
     fail: ({ code }) => {
       throw requestedError(code);
     },

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { createCertificate } from "@protoport/testing/http";
-import { createTempFolder } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 
 // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const sslRequest = Buffer.from("0000000804d2162f", "hex");
@@ -36,72 +36,28 @@ async function startPlainServer(): Promise<PlainServer> {
 }
 
 async function connectWith(port: number, parameters: string): Promise<void> {
-  const session = new Session(readServerUrl(`postgres://tester:secret@127.0.0.1:${port}/plants?${parameters}`));
-  try {
-    await session.connect();
-  } finally {
-    await session.close();
-  }
+  await using session = closing(
+    new Session(readServerUrl(`postgres://tester:secret@127.0.0.1:${port}/plants?${parameters}`)),
+  );
+  await session.connect();
 }
 
+// oxfmt-ignore
 test.each([
-  ...[
-    "require",
-    "REQUIRE",
-    "Verify-Full",
-    "",
-    "allow",
-    "verify-ca",
-    "verify-full",
-    "no-verify",
-    "%72equire",
-    "require%20",
-  ].map((mode) => `sslmode=${mode}`),
+  ...["require", "REQUIRE", "Verify-Full", "", "allow", "verify-ca", "verify-full", "no-verify", "%72equire",
+    "require%20"].map((mode) => `sslmode=${mode}`),
   ...["true", "1", "yes", "on", "TRUE", "require", "verify-full", ""].map((value) => `ssl=${value}`),
-  "SSL=true",
-  "SSLMODE=require",
-  "sslMode=require",
-  "ssl_mode=require",
-  "ssl-mode=require",
-  "ssl",
-  "sslmode",
-  "sslmode=require&sslmode=disable",
-  "sslmode=disable&sslmode=require",
-  "ssl=true&sslmode=disable",
-  "sslmode=disable&ssl=true",
-  "ssl=false&sslmode=require",
-  "ssl=0&sslmode=require",
-  "requiressl=1",
-  "requiressl=true",
-  "tls=true",
-  "tls=1",
-  "usessl=true",
-  "encrypt=true",
-  "gssencmode=require",
-  "amp;sslmode=require",
-  "x=1&amp;sslmode=require",
-  ";sslmode=require",
-  "%20sslmode=require",
-  "&sslmode=require",
-  "sslmode%3Drequire",
-  "%73slmode=require",
-  "sslmode=require;x=1",
-  "sslmode[]=require",
-  "?sslmode=require",
-  "sslmode=require,disable",
-  "\tsslmode=require",
-  "sslmode=\trequire",
+  "SSL=true", "SSLMODE=require", "sslMode=require", "ssl_mode=require", "ssl-mode=require", "ssl", "sslmode",
+  "sslmode=require&sslmode=disable", "sslmode=disable&sslmode=require", "ssl=true&sslmode=disable",
+  "sslmode=disable&ssl=true", "ssl=false&sslmode=require", "ssl=0&sslmode=require", "requiressl=1", "requiressl=true",
+  "tls=true", "tls=1", "usessl=true", "encrypt=true", "gssencmode=require", "amp;sslmode=require",
+  "x=1&amp;sslmode=require", ";sslmode=require", "%20sslmode=require", "&sslmode=require", "sslmode%3Drequire",
+  "%73slmode=require", "sslmode=require;x=1", "sslmode[]=require", "?sslmode=require", "sslmode=require,disable",
+  "\tsslmode=require", "sslmode=\trequire",
   ...["require", "prefer", "allow", "verify-ca"].map((mode) => `uselibpqcompat=true&sslmode=${mode}`),
-  "sslnegotiation=direct",
-  "sslnegotiation=direct&sslmode=disable",
-  "sslnegotiation=DIRECT",
-  "sslrootcert=system",
-  "sslrootcert=ca.pem",
-  "sslrootcert=/none",
-  "sslcert=/none&sslmode=disable",
-  "#sslmode=require",
-  "a=b#?sslmode=require",
-  "sslmode=require#",
+  "sslnegotiation=direct", "sslnegotiation=direct&sslmode=disable", "sslnegotiation=DIRECT", "sslrootcert=system",
+  "sslrootcert=ca.pem", "sslrootcert=/none", "sslcert=/none&sslmode=disable", "#sslmode=require",
+  "a=b#?sslmode=require", "sslmode=require#",
 ])("a session with %s in the URL sends no cleartext to a server without TLS", async (parameters) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("ca.pem"), createCertificate("PostgreSQL").cert);

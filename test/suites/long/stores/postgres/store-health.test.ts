@@ -67,13 +67,12 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
     await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
     const outcome = store.delete(1n, deleteCall());
-    const other = await openPostgresStore({ url });
+    await using other = closing(await openPostgresStore({ url }));
     expect(other.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
     await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
     await expect(outcome).resolves.toBe(true);
     await expect.poll(() => other.problem).toBeUndefined();
-    await other.close();
   });
 
   test.each([

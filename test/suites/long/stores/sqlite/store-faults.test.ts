@@ -133,7 +133,7 @@ describe("an SQLite store with a fault", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const plants = 30_000n;
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: plants - 1n } });
+    await using store = closing(await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: plants - 1n } }));
     const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
     // 2 KiB records, so that few deletions fill the log.
     const call = deleteCall({ subject: "s".repeat(1_024), requestId: "r".repeat(1_024) });
@@ -156,13 +156,13 @@ describe("an SQLite store with a fault", () => {
     await deleteMany(15_000);
     await deleteMany(20_000);
     expect(logMib()).toBeLessThan(17);
-    await store.close();
   });
 
   test("stops writing while another process holds the lock, and then resumes", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
+    const plantsWhenCreated = { first: 1n, last: 9n };
+    await using store = closing(await openSqliteStore({ file, plantsWhenCreated, lockTimeoutMs: 50 }));
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
@@ -175,7 +175,6 @@ describe("an SQLite store with a fault", () => {
     other.close();
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    await store.close();
   });
 });
 
@@ -231,7 +230,7 @@ describe("an SQLite store with a permanent problem", () => {
     const file = folder.file("plants.db");
     const started = once(process, "worker");
     const lockTimeoutMs = 500;
-    const store = await openSqliteStore({ file, migrates: true, lockTimeoutMs });
+    await using store = closing(await openSqliteStore({ file, migrates: true, lockTimeoutMs }));
     const [thread] = await started;
     using other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
@@ -246,7 +245,6 @@ describe("an SQLite store with a permanent problem", () => {
     process.off("unhandledRejection", onFault);
     const want = { faults: [], problem: `${file}: the storage thread has exited` };
     expect({ faults, problem: store.problem }).toEqual(want);
-    await store.close();
   });
 
   test("is not ready on a full disk, although the log of a killed process has space", async ({ annotate }) => {

@@ -11,7 +11,7 @@ import { Session } from "../../../../../../src/stores/postgres/server/session.ts
 import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
 import { closing, collect } from "@protoport/testing/process";
 // oxfmt-ignore
-import { deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDatabase, type PostgresServer, readPlants,
+import { deleteCall, describePlantDatabase, describePlantStore, factsOfOwnDatabase, readPlants,
   runSql, startPostgres, startPostgresProxy } from "../../../../../support/plants/index.ts";
 import { runCommand } from "../../../../../support/process/run-command.ts";
 
@@ -101,13 +101,9 @@ test("every command works on a schema with an unusual name", async () => {
 
 /** Finds a store's schema on a connection after running SQL on it. */
 async function find(url: string, sql = ""): Promise<string> {
-  const session = new Session(readServerUrl(url));
-  try {
-    await session.run(sql);
-    return (await findSchema(session)).name;
-  } finally {
-    await session.close();
-  }
+  await using session = closing(new Session(readServerUrl(url)));
+  await session.run(sql);
+  return (await findSchema(session)).name;
 }
 
 describe("a store's schema", () => {
@@ -267,10 +263,10 @@ describe("settings in the options of the database URL", () => {
     await runSql(url, sql);
     await using pooler = await startDropping();
     const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
-    const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
+    const pooled = through.replace(server.socketFolder, pooler.socketFolder);
+    await using session = closing(new Session(readServerUrl(pooled)));
     // Another client's settings on this connection do not matter.
     await session.run("SET work_mem = '7MB'; SET search_path = public");
     await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
-    await session.close();
   });
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { createCertificate } from "@protoport/testing/http";
-import { freePort } from "@protoport/testing/process";
+import { closing, freePort } from "@protoport/testing/process";
 import { type PostgresServer, runSql, startPostgres } from "../../../../../support/plants/postgres-server.ts";
 
 let server: PostgresServer;
@@ -31,12 +31,10 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** Connects, and returns the user's name. */
 async function connectAs(user: string, parameters: string, to = port): Promise<unknown> {
-  const session = new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`));
-  try {
-    return await session.query("SELECT current_user");
-  } finally {
-    await session.close();
-  }
+  await using session = closing(
+    new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`)),
+  );
+  return await session.query("SELECT current_user");
 }
 
 test.each(["sslmode=require&channel_binding=require", "channel_binding=require", "channel_binding=prefer"])(
