@@ -9,19 +9,11 @@ export function randomBytes(desc: DescMessage, dice: Dice, { inField, inBytes }:
   const bytes = fieldsOf(desc, dice, inField, 0);
   if (bytes.length > 0 && dice.roll(inBytes) === 0) {
     const at = dice.roll(bytes.length);
-    switch (dice.roll(4)) {
-      case 0:
-        bytes.splice(at);
-        break;
-      case 1:
-        bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.roll(8));
-        break;
-      case 2:
-        bytes.splice(at, 0, ...dice.bytes(4));
-        break;
-      default:
-        bytes.splice(at, 1 + dice.roll(4));
-    }
+    const corruption = dice.roll(4);
+    if (corruption === 0) bytes.splice(at);
+    else if (corruption === 1) bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.roll(8));
+    else if (corruption === 2) bytes.splice(at, 0, ...dice.bytes(4));
+    else bytes.splice(at, 1 + dice.roll(4));
   }
   return Buffer.from(bytes);
 }
@@ -42,20 +34,11 @@ function oddField(declared: number, dice: Dice): number[] {
   const number = dice.oneOf([declared, declared, 0, 99, 5000, 536_870_911]);
   const wireType = dice.roll(8);
   const tag = varint(BigInt(((number << 3) | wireType) >>> 0), dice);
-  switch (wireType) {
-    case 0:
-      return [...tag, ...varint(BigInt(dice.roll(1000)), dice)];
-    case 1:
-      return [...tag, 1, 2, 3, 4, 5, 6, 7, 8];
-    case 2:
-      return [...tag, ...delimited([...dice.bytes(4)], dice)];
-    case 3:
-      return [...tag, 8, 1, ...varint(BigInt(((number << 3) | 4) >>> 0), dice)];
-    case 5:
-      return [...tag, 1, 2, 3, 4];
-    default:
-      return tag;
-  }
+  if (wireType === 0) return [...tag, ...varint(BigInt(dice.roll(1000)), dice)];
+  if (wireType === 1) return [...tag, 1, 2, 3, 4, 5, 6, 7, 8];
+  if (wireType === 2) return [...tag, ...delimited([...dice.bytes(4)], dice)];
+  if (wireType === 3) return [...tag, 8, 1, ...varint(BigInt(((number << 3) | 4) >>> 0), dice)];
+  return wireType === 5 ? [...tag, 1, 2, 3, 4] : tag;
 }
 
 function fieldOf(field: DescField, dice: Dice, oddness: number, depth: number): number[] {
@@ -101,30 +84,18 @@ const texts = [
   "ein längerer Text, der länger als neununddreißig Zeichen ist", "true", "-0", "1",
 ];
 
+const bytesOf = (hex: string): number[] => [...Buffer.from(hex, "hex")];
+const fixed64 = "0000000000000000 0000000000000080 000000000000f07f 0102030405060708 ffffffffffffffff"
+  .split(" ")
+  .map(bytesOf);
+const fixed32 = "00000000 00000080 0000807f 01020304 ffffffff".split(" ").map(bytesOf);
+
 function scalar(type: ScalarType, dice: Dice): number[] {
-  switch (wireTypeOf(type)) {
-    case 0:
-      return varint(BigInt.asUintN(64, dice.oneOf(integers)), dice);
-    case 1:
-      return dice.oneOf([
-        [0, 0, 0, 0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0x80],
-        [0, 0, 0, 0, 0, 0, 0xf0, 0x7f],
-        [1, 2, 3, 4, 5, 6, 7, 8],
-        [255, 255, 255, 255, 255, 255, 255, 255],
-      ]);
-    case 5:
-      return dice.oneOf([
-        [0, 0, 0, 0],
-        [0, 0, 0, 0x80],
-        [0, 0, 0x80, 0x7f],
-        [1, 2, 3, 4],
-        [255, 255, 255, 255],
-      ]);
-    default:
-      if (dice.roll(40) === 0) return delimited([0x61, 0xff, 0xc3], dice);
-      return delimited([...Buffer.from(dice.oneOf(texts))], dice);
-  }
+  const wireType = wireTypeOf(type);
+  if (wireType === 0) return varint(BigInt.asUintN(64, dice.oneOf(integers)), dice);
+  if (wireType !== 2) return dice.oneOf(wireType === 1 ? fixed64 : fixed32);
+  if (dice.roll(40) === 0) return delimited([0x61, 0xff, 0xc3], dice);
+  return delimited([...Buffer.from(dice.oneOf(texts))], dice);
 }
 
 /** Encodes a varint, sometimes in more bytes than needed. */
@@ -141,20 +112,10 @@ function varint(value: bigint, dice: Dice): number[] {
   return bytes;
 }
 
+const { STRING, BYTES, FIXED32, SFIXED32, FLOAT, FIXED64, SFIXED64, DOUBLE } = ScalarType;
+
 function wireTypeOf(type: ScalarType): number {
-  switch (type) {
-    case ScalarType.STRING:
-    case ScalarType.BYTES:
-      return 2;
-    case ScalarType.FIXED32:
-    case ScalarType.SFIXED32:
-    case ScalarType.FLOAT:
-      return 5;
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-    case ScalarType.DOUBLE:
-      return 1;
-    default:
-      return 0;
-  }
+  if (type === STRING || type === BYTES) return 2;
+  if (type === FIXED32 || type === SFIXED32 || type === FLOAT) return 5;
+  return type === FIXED64 || type === SFIXED64 || type === DOUBLE ? 1 : 0;
 }

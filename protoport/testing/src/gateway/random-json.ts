@@ -86,16 +86,10 @@ class TextRoller {
       if (this.#dice.roll(3) === 0) return this.#number();
       return this.#hostile(3) ? this.#string() : `"${this.#dice.oneOf(field.enum.values).name}"`;
     }
-    switch (field.scalar) {
-      case ScalarType.BOOL:
-        return this.#dice.oneOf(["true", "false"]);
-      case ScalarType.STRING:
-        return this.#string();
-      case ScalarType.BYTES:
-        return this.#dice.oneOf(['""', '"QQ=="', '"-_8="', '"QQ"']);
-      default:
-        return this.#dice.roll(3) === 0 ? `"${this.#number()}"` : this.#number();
-    }
+    if (field.scalar === ScalarType.BOOL) return this.#dice.oneOf(["true", "false"]);
+    if (field.scalar === ScalarType.STRING) return this.#string();
+    if (field.scalar === ScalarType.BYTES) return this.#dice.oneOf(['""', '"QQ=="', '"-_8="', '"QQ"']);
+    return this.#dice.roll(3) === 0 ? `"${this.#number()}"` : this.#number();
   }
 
   #wellKnown(desc: DescMessage, depth: number): string | undefined {
@@ -191,14 +185,8 @@ const cuts = ['"', "\\", "{", "}", "[", "]", ",", ":", "0", ".", "e", "-", " ", 
 function mutate(dice: Dice, text: string): string {
   const at = dice.roll(text.length + 1);
   const end = Math.min(text.length, at + dice.roll(6));
-  switch (dice.roll(4)) {
-    case 0:
-      return text.slice(0, at) + text.slice(end);
-    case 1:
-      return text.slice(0, end) + text.slice(at);
-    case 2:
-      return text.slice(0, at);
-    default:
-      return text.slice(0, at) + dice.oneOf(cuts) + text.slice(at);
-  }
+  const change = dice.roll(4);
+  if (change === 0) return text.slice(0, at) + text.slice(end);
+  if (change === 1) return text.slice(0, end) + text.slice(at);
+  return text.slice(0, at) + (change === 2 ? "" : dice.oneOf(cuts) + text.slice(at));
 }

@@ -98,30 +98,16 @@ const doubles = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, ...odd];
 const floats = [0, -0, 1, 1.5, -2.25, 1e10, 2 ** -9, ...odd];
 
 function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {
-  switch (scalar) {
-    case ScalarType.BOOL:
-      return dice.roll(2) === 0;
-    case ScalarType.BYTES:
-      return dice.bytes(9);
-    case ScalarType.FLOAT:
-      return dice.oneOf(floats);
-    case ScalarType.DOUBLE:
-      return dice.oneOf(doubles);
-    case ScalarType.STRING:
-      return rollText(dice);
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-      return dice.oneOf(longs);
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      return BigInt.asUintN(64, dice.oneOf(longs));
-    case ScalarType.UINT32:
-    case ScalarType.FIXED32:
-      return dice.oneOf([0, 1, 7, 2 ** 32 - 1]);
-    default:
-      return dice.oneOf([0, 1, -1, 7, 2 ** 31 - 1, -(2 ** 31)]);
-  }
+  if (scalar === ScalarType.BOOL) return dice.roll(2) === 0;
+  if (scalar === ScalarType.BYTES) return dice.bytes(9);
+  if (scalar === ScalarType.FLOAT) return dice.oneOf(floats);
+  if (scalar === ScalarType.DOUBLE) return dice.oneOf(doubles);
+  if (scalar === ScalarType.STRING) return rollText(dice);
+  if (scalar === ScalarType.INT64 || scalar === ScalarType.SINT64 || scalar === ScalarType.SFIXED64)
+    return dice.oneOf(longs);
+  if (scalar === ScalarType.UINT64 || scalar === ScalarType.FIXED64) return BigInt.asUintN(64, dice.oneOf(longs));
+  if (scalar === ScalarType.UINT32 || scalar === ScalarType.FIXED32) return dice.oneOf([0, 1, 7, 2 ** 32 - 1]);
+  return dice.oneOf([0, 1, -1, 7, 2 ** 31 - 1, -(2 ** 31)]);
 }
 
 // oxfmt-ignore
