@@ -158,25 +158,11 @@ class TextRoller {
     return `${this.#space()}${name}${this.#space()}:${this.#space()}${value}${this.#space()}`;
   }
 
-  #object(members: readonly string[]): string {
-    return `{${members.join(",")}}`;
-  }
-
-  #array(items: readonly string[]): string {
-    return `[${this.#space()}${items.join(`${this.#space()},`)}]`;
-  }
-
-  #times<Item>(make: () => Item): Item[] {
-    return Array.from({ length: this.#dice.roll(4) }, make);
-  }
-
-  #space(): string {
-    return this.#dice.oneOf(spaces);
-  }
-
-  #hostile(sides: number): boolean {
-    return this.#isHostile && this.#dice.roll(sides) === 0;
-  }
+  readonly #object = (members: readonly string[]): string => `{${members.join(",")}}`;
+  readonly #array = (items: readonly string[]): string => `[${this.#space()}${items.join(`${this.#space()},`)}]`;
+  readonly #times = <Item>(make: () => Item): Item[] => Array.from({ length: this.#dice.roll(4) }, make);
+  readonly #space = (): string => this.#dice.oneOf(spaces);
+  readonly #hostile = (sides: number): boolean => this.#isHostile && this.#dice.roll(sides) === 0;
 }
 
 const cuts = ['"', "\\", "{", "}", "[", "]", ",", ":", "0", ".", "e", "-", " ", "\ufeff", "\u0000", "\ud800", "null"];
