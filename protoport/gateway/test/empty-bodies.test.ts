@@ -1,11 +1,11 @@
-import { create, type DescService, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { readDescriptorSet } from "../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { parseHttpRules } from "../src/index.ts";
 import { createOpenApi } from "../src/openapi/index.ts";
+import { setOfFiles } from "../../testing/src/gateway/optional-files.ts";
 
 // An empty body where the request is a well-known type and the rule has `body: "*"`.
 
@@ -14,34 +14,14 @@ const types = [
   "Any", "Duration", "FieldMask", "Int64Value", "ListValue", "StringValue", "Struct", "Timestamp", "Value",
 ];
 
-const set = create(FileDescriptorSetSchema, {
-  file: [
-    create(FileDescriptorProtoSchema, {
-      name: "echo.proto",
-      package: "echo",
-      syntax: "proto3",
-      dependency: ["any", "duration", "field_mask", "struct", "timestamp", "wrappers"].map(
-        (name) => `google/protobuf/${name}.proto`,
-      ),
-      service: [
-        {
-          name: "Echo",
-          method: types.map((name) => ({
-            name,
-            inputType: `.google.protobuf.${name}`,
-            outputType: `.google.protobuf.${name}`,
-          })),
-        },
-      ],
-    }),
-  ],
-});
-const [echo = expect.unreachable()] = readDescriptorSet(toBinary(FileDescriptorSetSchema, set)).services;
-const rest = {
-  rules: parseHttpRules(
-    JSON.stringify({ rules: types.map((name) => ({ selector: `echo.Echo.${name}`, post: `/${name}`, body: "*" })) }),
-  ),
-};
+const files = ["any", "duration", "field_mask", "struct", "timestamp", "wrappers"];
+const dependency = files.map((name) => `google/protobuf/${name}.proto`);
+const typed = types.map((name) => [name, `.google.protobuf.${name}`] as const);
+const method = typed.map(([name, type]) => ({ name, inputType: type, outputType: type }));
+const file = { name: "echo.proto", package: "echo", syntax: "proto3", dependency, service: [{ name: "Echo", method }] };
+const [echo = expect.unreachable()] = readDescriptorSet(setOfFiles([file])).services;
+const rules = types.map((name) => ({ selector: `echo.Echo.${name}`, post: `/${name}`, body: "*" }));
+const rest = { rules: parseHttpRules(JSON.stringify({ rules })) };
 const handlers = echo.methods.map(({ localName }) => [localName, (request: unknown): unknown => request] as const);
 const none: Partial<ServiceImpl<DescService>> = {};
 const implementation = Object.assign(none, Object.fromEntries(handlers));
@@ -68,10 +48,8 @@ test.each([
 
 test("an empty body is refused for google.protobuf.Value", async () => {
   expect(await send("Value", "null")).toEqual({ httpStatus: 200, json: null });
-  expect(await send("Value", "")).toMatchObject({
-    httpStatus: 400,
-    json: { code: 3, message: "not valid JSON: expected a value, got the end of the text at character 1" },
-  });
+  const message = "not valid JSON: expected a value, got the end of the text at character 1";
+  expect(await send("Value", "")).toMatchObject({ httpStatus: 400, json: { code: 3, message } });
 });
 
 test("the OpenAPI description requires a body only for google.protobuf.Value", () => {

@@ -138,23 +138,12 @@ const names: readonly Case[] = [
 const scalars =
   "1.500000/2.500000/4294967296/apart/9223372036854775807/-2147483648/9223372036854775807/4294967295/true/prefix/a/" +
   "4294967295/2147483647/-4611686018427387904/2147483647/4611686018427387903/camelCase/COLOR_RED";
+// oxfmt-ignore
 const scalarSample = {
-  fFloat: 1.5,
-  fDouble: 2.5,
-  fInt64: "4294967296",
-  fUint64: "9223372036854775807",
-  fInt32: -2147483648,
-  fFixed64: "9223372036854775807",
-  fFixed32: 4294967295,
-  fBool: true,
-  fString: "prefix/a",
-  fUint32: 4294967295,
-  fSfixed32: 2147483647,
-  fSfixed64: "-4611686018427387904",
-  fSint32: 2147483647,
-  fSint64: "4611686018427387903",
-  customName: "camelCase",
-  fEnum: "COLOR_RED",
+  fFloat: 1.5, fDouble: 2.5, fInt64: "4294967296", fUint64: "9223372036854775807", fInt32: -2147483648,
+  fFixed64: "9223372036854775807", fFixed32: 4294967295, fBool: true, fString: "prefix/a", fUint32: 4294967295,
+  fSfixed32: 2147483647, fSfixed64: "-4611686018427387904", fSint32: 2147483647, fSint64: "4611686018427387903",
+  customName: "camelCase", fEnum: "COLOR_RED",
 };
 const sample = {
   ...scalarSample,

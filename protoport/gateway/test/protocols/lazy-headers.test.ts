@@ -89,27 +89,13 @@ describe("LazyHeaders", () => {
   });
 });
 
-type Call = { readonly method: string; readonly name: string; readonly value: string };
+type Method = "append" | "set" | "get" | "has" | "delete" | "entries" | "getSetCookie" | "forEach";
+type Call = { readonly method: Method; readonly name: string; readonly value: string };
 
 function perform(headers: Headers, { method, name, value }: Call): unknown {
-  switch (method) {
-    case "append":
-      return headers.append(name, value);
-    case "set":
-      return headers.set(name, value);
-    case "get":
-      return headers.get(name);
-    case "has":
-      return headers.has(name);
-    case "delete":
-      return headers.delete(name);
-    case "entries":
-      return [...headers.entries()];
-    case "getSetCookie":
-      return headers.getSetCookie();
-    default:
-      return forEachEntry(headers);
-  }
+  if (method === "entries") return [...headers.entries()];
+  if (method === "getSetCookie") return headers.getSetCookie();
+  return method === "forEach" ? forEachEntry(headers) : headers[method](name, value);
 }
 
 function forEachEntry(headers: Headers): string[][] {

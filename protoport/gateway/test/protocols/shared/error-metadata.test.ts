@@ -8,27 +8,13 @@ import { encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEv
 // A thrown error's metadata become header fields or trailers in the response, except fields that frame the response. A
 // handler may have copied such fields from another server's response.
 
+// oxfmt-ignore
 const framing: Readonly<Record<string, string>> = {
-  "content-type": "text/x-odd",
-  "content-encoding": "gzip",
-  "content-length": "1",
-  "transfer-encoding": "chunked",
-  connection: "close",
-  "keep-alive": "timeout=1",
-  "proxy-connection": "close",
-  upgrade: "h2c",
-  te: "trailers",
-  trailer: "x-odd",
-  "http2-settings": "AAMAAABk",
-  date: "Thu, 01 Jan 1970 00:00:00 GMT",
-  host: "odd.example",
-  "grpc-status": "0",
-  "grpc-message": "odd",
-  "grpc-status-details-bin": "AAAA",
-  "grpc-encoding": "gzip",
-  "grpc-accept-encoding": "gzip",
-  "connect-content-encoding": "gzip",
-  "connect-protocol-version": "2",
+  "content-type": "text/x-odd", "content-encoding": "gzip", "content-length": "1", "transfer-encoding": "chunked",
+  connection: "close", "keep-alive": "timeout=1", "proxy-connection": "close", upgrade: "h2c", te: "trailers",
+  trailer: "x-odd", "http2-settings": "AAMAAABk", date: "Thu, 01 Jan 1970 00:00:00 GMT", host: "odd.example",
+  "grpc-status": "0", "grpc-message": "odd", "grpc-status-details-bin": "AAAA", "grpc-encoding": "gzip",
+  "grpc-accept-encoding": "gzip", "connect-content-encoding": "gzip", "connect-protocol-version": "2",
   "x-control": "a\u0001b",
 };
 

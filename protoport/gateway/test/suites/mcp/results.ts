@@ -15,32 +15,14 @@ export interface Results {
 }
 
 /** A message with every field type, in JSON. */
+// oxfmt-ignore
 export const everyType: Readonly<Record<string, unknown>> = {
-  fDouble: 1.5,
-  fInt32: -7,
-  fInt64: "9007199254740993",
-  fUint64: "18446744073709551615",
-  fBool: true,
-  fString: "ä€😀",
-  fBytes: "AAH/",
-  fEnum: "COLOR_RED",
-  maybeInt64: "0",
-  ids: ["1", "-9223372036854775808"],
-  nesteds: [{ text: "a", inner: { number: "2" } }],
-  labels: { a: "b" },
-  nestedById: { "-7": { text: "c" } },
-  counts: { true: 1 },
-  empty: {},
-  choiceNested: { text: "d" },
-  wInt64: "0",
-  wBytes: "AA==",
-  time: "2026-01-31T12:00:00.123456789Z",
-  duration: "1.500s",
-  mask: "fInt64",
-  struct: { a: [null, 1, "b"] },
-  value: null,
-  list: [1, { b: true }],
-  any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "e" },
+  fDouble: 1.5, fInt32: -7, fInt64: "9007199254740993", fUint64: "18446744073709551615", fBool: true, fString: "ä€😀",
+  fBytes: "AAH/", fEnum: "COLOR_RED", maybeInt64: "0", ids: ["1", "-9223372036854775808"],
+  nesteds: [{ text: "a", inner: { number: "2" } }], labels: { a: "b" }, nestedById: { "-7": { text: "c" } },
+  counts: { true: 1 }, empty: {}, choiceNested: { text: "d" }, wInt64: "0", wBytes: "AA==",
+  time: "2026-01-31T12:00:00.123456789Z", duration: "1.500s", mask: "fInt64", struct: { a: [null, 1, "b"] },
+  value: null, list: [1, { b: true }], any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "e" },
 };
 
 /** The expected results. */
