@@ -1,29 +1,17 @@
-import { create, createFileRegistry, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
 import { createBinaryReader, createBinaryWriter } from "../../../src/protobuf/messages/binary/index.ts";
 import { createJsonMessageWriter, loadField } from "../../../src/protobuf/messages/json/index.ts";
+import { messageIn, stringField } from "../../../../testing/src/gateway/file-init.ts";
 
 /** A recursive message whose field is named like a property that every object inherits. */
-const holder = makeHolder();
+const inner = { ...stringField("has_own_property", 1), jsonName: "hasOwnProperty", type: 11, typeName: ".Holder" };
+const messageType = [{ name: "Holder", field: [inner, stringField("note", 2)] }];
+const holder = messageIn({ name: "holder.proto", syntax: "proto3", messageType }, "Holder");
 const [ownProperty] = holder.fields;
 
-function makeHolder(): DescMessage {
-  const label = FieldDescriptorProto_Label.OPTIONAL;
-  const message = { type: FieldDescriptorProto_Type.MESSAGE, typeName: ".Holder", label };
-  const text = { type: FieldDescriptorProto_Type.STRING, label };
-  const field = [
-    { ...message, name: "has_own_property", number: 1, jsonName: "hasOwnProperty" },
-    { ...text, name: "note", number: 2, jsonName: "note" },
-  ];
-  const file = { name: "holder.proto", syntax: "proto3", messageType: [{ name: "Holder", field }] };
-  const desc = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
-  if (desc === undefined) throw new Error("the message is missing");
-  return desc;
-}
-
-const withInner = (inner: object): Message =>
-  Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), inner) });
+const withInner = (fields: object): Message =>
+  Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), fields) });
 
 const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
 

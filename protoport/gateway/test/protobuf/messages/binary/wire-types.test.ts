@@ -1,11 +1,10 @@
-import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
-} from "@bufbuild/protobuf/wkt";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { hasDeclaredWireTypes } from "../../../../src/protobuf/messages/binary/wire-types.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
+import { messageIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 
 const { field } = SinkSchema;
 
@@ -57,23 +56,10 @@ test.each(rows)("hasDeclaredWireTypes() returns $want if $name is encoded", ({ b
 });
 
 describe("hasDeclaredWireTypes() for a message with a group", () => {
-  const { GROUP, INT64, STRING } = FieldDescriptorProto_Type;
-  const label = FieldDescriptorProto_Label.OPTIONAL;
-  const file = create(FileDescriptorProtoSchema, {
-    name: "groups.proto",
-    messageType: [
-      {
-        name: "Outer",
-        field: [
-          { name: "inner", number: 1, type: GROUP, label, typeName: ".Outer" },
-          { name: "id", number: 2, type: INT64, label },
-          { name: "name", number: 3, type: STRING, label },
-        ],
-      },
-    ],
-  });
-  const desc = createFileRegistry(file, () => undefined).getMessage("Outer");
-  if (desc === undefined) throw new Error("the message is missing");
+  const { GROUP, INT64 } = FieldDescriptorProto_Type;
+  const inner = { ...stringField("inner", 1), type: GROUP, typeName: ".Outer" };
+  const fields = [inner, { ...stringField("id", 2), type: INT64 }, stringField("name", 3)];
+  const desc = messageIn({ name: "groups.proto", messageType: [{ name: "Outer", field: fields }] }, "Outer");
 
   test.each([
     [true, "a group with fields", [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8]],

@@ -1,7 +1,5 @@
-import { create, createFileRegistry, type DescMessage, isFieldSet, toJsonString } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema
-} from "@bufbuild/protobuf/wkt";
+import { create, type DescMessage, isFieldSet, toJsonString } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
@@ -17,6 +15,7 @@ import { BookSchema, ImportBooksRequestSchema } from "../../../../../../../testi
 import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
 import { Dice } from "../../../../../../../testing/src/dice.ts";
 import { readBothWays } from "../../../../../../../testing/src/gateway/both-readers.ts";
+import { messageIn, stringField } from "../../../../../../../testing/src/gateway/file-init.ts";
 import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
 
 // Returns a JSON text's value, or `undefined` if the value and the text differ in their number of strings.
@@ -86,21 +85,8 @@ test("an escaped name is read correctly after a name of one backslash", () => {
 describe("a JSON name that two fields share", () => {
   // proto2 allows two fields to share a JSON name.
   const { INT64 } = FieldDescriptorProto_Type;
-  const { OPTIONAL } = FieldDescriptorProto_Label;
-  const file = create(FileDescriptorProtoSchema, {
-    name: "order.proto",
-    messageType: [
-      {
-        name: "Order",
-        field: [
-          { name: "id", jsonName: "id", number: 1, type: INT64, label: OPTIONAL },
-          { name: "parent_id", jsonName: "id", number: 2, type: INT64, label: OPTIONAL },
-        ],
-      },
-    ],
-  });
-  const desc = createFileRegistry(file, () => undefined).getMessage("Order");
-  if (desc === undefined) throw new Error("the message is missing");
+  const field = ["id", "parent_id"].map((name, at) => ({ ...stringField(name, at + 1), jsonName: "id", type: INT64 }));
+  const desc = messageIn({ name: "order.proto", messageType: [{ name: "Order", field }] }, "Order");
 
   test.each([
     { text: '{"id":"7"}', want: { id: 7n } },
@@ -114,8 +100,8 @@ describe("a JSON name that two fields share", () => {
 
   test("in a single-field body selects the field with that proto name", () => {
     const message = create(desc);
-    for (const field of desc.fields.slice(0, 1)) {
-      createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
+    for (const id of desc.fields.slice(0, 1)) {
+      createJsonFieldReader(id, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
     }
     expect(message).toEqual(create(desc, { id: 7n }));
   });
