@@ -1,13 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Readiness } from "../../src/health/readiness.ts";
+import { createProbes } from "../../src/health/probes.ts";
+import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
+// oxfmt-ignore
+import { createHealthService, drainGracefully, type DrainTimes, Health, type HealthOptions, Readiness
+} from "../../src/health/index.ts";
+import { createGateway } from "../../src/index.ts";
 
-const healthy = {};
 const unhealthy = { problem: "the provider is away" };
 
 test.each([
-  ["obstacles() returns an empty array while all parts are healthy", { store: healthy }, false, []],
-  ["obstacles() returns the name of an unhealthy part", { store: healthy, keys: unhealthy }, false, ["keys"]],
-  ['obstacles() returns "draining" after startDraining()', { store: healthy }, true, ["draining"]],
+  ["obstacles() returns an empty array while all parts are healthy", { store: {} }, false, []],
+  ["obstacles() returns the name of an unhealthy part", { store: {}, keys: unhealthy }, false, ["keys"]],
+  ['obstacles() returns "draining" after startDraining()', { store: {} }, true, ["draining"]],
   [
     'obstacles() returns "draining" before the name of an unhealthy part',
     { keys: unhealthy },
@@ -43,4 +50,98 @@ test.each([
   expect(() => Reflect.construct(Readiness, parts)).toThrow(
     expect.objectContaining({ code: "ERR_OPTIONS", message: `Readiness requires an object of parts, got ${got}` }),
   );
+});
+
+const healthy = new Readiness({});
+const draining = new Readiness({});
+draining.startDraining();
+const broken = new Readiness({ store: { problem: "/var/lib/orders.db: disk full" } });
+const mirror = { problem: "10.0.0.7 does not respond", isOptional: true };
+const degraded = new Readiness({ mirror });
+const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });
+
+test.each(
+  // oxfmt-ignore
+  [
+    ["/livez returns 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
+    ["/livez returns 200 while draining, which avoids a restart", "/livez", draining, 200, { status: "live" }],
+    ["/livez returns 200 while the store is unavailable, because restarts cannot help", "/livez", broken, 200,
+      { status: "live" }],
+    ["/readyz returns 200 while all parts are healthy", "/readyz", healthy, 200, { status: "ready" }],
+    ["/readyz returns 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
+    ["/readyz names the unhealthy part but not the file in its error", "/readyz", broken, 503,
+      { status: "not ready", obstacles: ["store"] }],
+    ["/readyz returns 200 and names an unhealthy optional part", "/readyz", degraded, 200,
+      { status: "ready", degraded: ["mirror"] }],
+    ["/readyz lists unhealthy optional parts separately from obstacles", "/readyz", brokenAndDegraded, 503,
+      { status: "not ready", obstacles: ["store"], degraded: ["mirror"] }],
+    ["/healthz returns the response of /readyz", "/healthz", broken, 503,
+      { status: "not ready", obstacles: ["store"] }],
+  ],
+)("%s", async (_, path, readiness, httpStatus, body) => {
+  const response = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
+  expect(response.httpStatus).toBe(httpStatus);
+  expect(response.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
+  expect(JSON.parse(String(response.body))).toEqual(body);
+});
+
+test("probes need no credential", () => {
+  expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
+    { path: "/livez", open: true },
+    { path: "/readyz", open: true },
+    { path: "/healthz", open: true },
+  ]);
+});
+
+// Checks health and drains with two values for each option, and compares the results.
+
+const ready = new Readiness({});
+const stopping = new Readiness({});
+stopping.startDraining();
+const usual: HealthOptions = { readiness: ready, services: ["shop.v1.Shop"] };
+
+/** Compares a service's health. */
+function compareHealth(on: Partial<HealthOptions>): Promise<Differs> {
+  return compareValues<Partial<HealthOptions>>({}, on, async (options) => {
+    const { fetch } = createGateway({
+      routes: (router) => router.service(Health, createHealthService({ ...usual, ...options })),
+    });
+    const { httpStatus, body } = await exchangeFetch(fetch, {
+      httpMethod: "POST",
+      path: `/${Health.typeName}/Check`,
+      header: [["content-type", "application/json"]],
+      body: Buffer.from('{"service":"shop.v1.Shop"}'),
+    });
+    return [httpStatus, String(body)];
+  });
+}
+
+const healthEffects: EffectsOf<HealthOptions> = {
+  readiness: () => compareHealth({ readiness: stopping }),
+  services: () => compareHealth({ services: [] }),
+};
+
+/** Compares the timeouts that a server's `drain` gets within 10 ms. */
+function compareTimes(on: Partial<DrainTimes>): Promise<Differs> {
+  return compareValues<Partial<DrainTimes>>({}, on, async (times) => {
+    const timeouts: number[] = [];
+    const server = { drain: async (timeoutMs: number): Promise<void> => void timeouts.push(timeoutMs) };
+    const drained = drainGracefully(server, new Readiness({}), { delayMs: 0, timeoutMs: 1_000, ...times });
+    await sleep(10);
+    const asked = [...timeouts];
+    await drained;
+    return asked;
+  });
+}
+
+const drainEffects: EffectsOf<DrainTimes> = {
+  delayMs: () => compareTimes({ delayMs: 500 }),
+  timeoutMs: () => compareTimes({ timeoutMs: 2_000 }),
+};
+
+test.each([
+  ...Object.entries(healthEffects).map(([name, comparison]) => ({ owner: "createHealthService", name, comparison })),
+  ...Object.entries(drainEffects).map(([name, comparison]) => ({ owner: "drainGracefully", name, comparison })),
+])("the option $name of $owner has an effect", async ({ comparison }) => {
+  await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });

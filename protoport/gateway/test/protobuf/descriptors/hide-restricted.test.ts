@@ -1,18 +1,22 @@
 import { create, type DescFile, getExtension, type MessageInitShape, setExtension, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 // oxfmt-ignore
 import { EnumOptionsSchema, EnumValueOptionsSchema, FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type, type FieldOptions, FieldDescriptorProtoSchema, FieldOptionsSchema,
+  FieldDescriptorProto_Type as Type, FieldDescriptorProtoSchema, type FieldOptions, FieldOptionsSchema,
   FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema, MethodDescriptorProtoSchema,
   MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
+import { HiddenParts, readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { visibilityLabelsOf } from "../../../src/protobuf/descriptors/hide-restricted.ts";
 import { http } from "../../../src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../src/protobuf/gen/google/api/http_pb.ts";
 import { commentOf, commentsOf } from "../../../src/openapi/index.ts";
 import { runSteps } from "../../../src/http/exchange/index.ts";
 import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+// oxfmt-ignore
+import { Color, file_kitchensink_v1_kitchen_sink, SinkSchema
+} from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // An element is hidden if its google.api.visibility rule has no allowed label.
 
@@ -319,4 +323,23 @@ describe("an HTTP rule", () => {
     const { additionalBindings: others, ...first } = getExtension(found, http);
     expect([[first, ...others].map(({ pattern }) => pattern.value), found.deprecated]).toEqual([want, true]);
   });
+});
+
+const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
+for (const value of proto.enumType.flatMap((desc) => desc.value))
+  if (value.name === "COLOR_RED") value.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
+const restrictedSink = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), {
+  allow: [],
+});
+
+test.each<[name: string, sent: MessageInitShape<typeof SinkSchema>, want: MessageInitShape<typeof SinkSchema>]>([
+  ["a field", { maybeEnum: Color.RED }, {}],
+  ["a oneof", { choice: { case: "choiceEnum", value: Color.RED } }, {}],
+  ["a list", { colors: [Color.RED, Color.UNSPECIFIED] }, { colors: [Color.UNSPECIFIED] }],
+  ["a map", { palette: { a: Color.RED, b: Color.UNSPECIFIED } }, { palette: { b: Color.UNSPECIFIED } }],
+])("HiddenParts removes a hidden enum value from %s", (_name, sent, want) => {
+  const desc = restrictedSink.types.getMessage(SinkSchema.typeName) ?? expect.unreachable();
+  const sink = create(SinkSchema, sent);
+  HiddenParts.of([restrictedSink], undefined)?.removeFrom(desc, sink);
+  expect(sink).toEqual(create(SinkSchema, want));
 });

@@ -5,7 +5,8 @@ import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type,
   FileDescriptorSetSchema, FileOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
-import { type FieldInit, type FileInit } from "../../../../testing/src/gateway/file-init.ts";
+import type { FieldInit, FileInit } from "../../../../testing/src/gateway/file-init.ts";
+import { declaredNames } from "../../../src/protobuf/descriptors/parse-files.ts";
 
 // Services are read from incomplete descriptor sets, too. Invalid sets, which protoc would never write, are refused.
 
@@ -195,3 +196,16 @@ test.each([3_000, 100_000])("readDescriptorSet() refuses messages that are neste
 
 const varint = (value: number): number[] =>
   value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
+
+test("declaredNames returns the services and RPCs in all files", () => {
+  const file = [
+    { name: "a.proto", package: "a.v1", service: [{ name: "One", method: [{ name: "Get" }, { name: "List" }] }] },
+    { name: "b.proto", service: [{ name: "Two", method: [{ name: "Get" }] }, { name: "Three" }] },
+  ];
+  const want = { services: ["a.v1.One", "Two", "Three"], rpcs: ["a.v1.One.Get", "a.v1.One.List", "Two.Get"] };
+  expect(declaredNames(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })))).toEqual(want);
+});
+
+test("declaredNames rejects bytes that are not protobuf", () => {
+  expect(() => declaredNames(new TextEncoder().encode("syntax = "))).toThrow();
+});

@@ -9,6 +9,7 @@ import { createErrorRecordWriter, type ErrorRecordPolicy, type ErrorRecordWriter
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { throws } from "../../../../../testing/src/callback-forms.ts";
+import { errorFormats } from "../../../../src/protocols/rest/rules/error-forms.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 
@@ -143,4 +144,17 @@ describe("createErrorRecordWriter()", () => {
     const write = createErrorRecordWriter(() => ({ httpStatus, body: {} }));
     expect(write(new ConnectError("x", Code.NotFound), failure)).toMatchObject({ httpStatus });
   });
+});
+
+test.each([
+  [402, "Payment Required"],
+  [406, "Not Acceptable"],
+  [412, "Precondition Failed"],
+  [422, "Unprocessable Content"],
+  [428, "Precondition Required"],
+  [505, "HTTP Version Not Supported"],
+  [499, undefined],
+])("status %i has the title %j in problem details", (httpStatus, title) => {
+  const parts = { code: "ABORTED", number: Code.Aborted, httpStatus, message: "m", details: [] };
+  expect(errorFormats.problem.toJson(parts)["title"]).toBe(title);
 });
