@@ -42,17 +42,15 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
 
 const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
 
-test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" })))(
-  "the runbook section for $name begins with a command",
-  ({ rule, name }) => {
-    const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
-    expect(anchor).toBe(name.toLowerCase());
-    const [, section = ""] = readFileSync(join(folder, "..", page), "utf8").split(`\n## ${name}\n`);
-    const severity = rule.includes("severity: page") ? "Page" : "Warning";
-    // At most two paragraphs before the first command.
-    expect(section).toMatch(new RegExp(`^\n${severity}\\. (?:[^\n]+\n|\n(?!\n|#|\\|)){1,8}\`\`\`sh\n`));
-  },
-);
+const namedRules = alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" }));
+test.each(namedRules)("the runbook section for $name begins with a command", ({ rule, name }) => {
+  const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
+  expect(anchor).toBe(name.toLowerCase());
+  const [, section = ""] = readFileSync(join(folder, "..", page), "utf8").split(`\n## ${name}\n`);
+  const severity = rule.includes("severity: page") ? "Page" : "Warning";
+  // At most two paragraphs before the first command.
+  expect(section).toMatch(new RegExp(`^\n${severity}\\. (?:[^\n]+\n|\n(?!\n|#|\\|)){1,8}\`\`\`sh\n`));
+});
 
 test("each runbook section has an alert", () => {
   const sections = ["docs/how-to/runbooks/plantstore.md", "protoport/docs/how-to/runbooks/proxy.md"].flatMap((name) =>

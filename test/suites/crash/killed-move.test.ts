@@ -31,37 +31,34 @@ describe.each([
   { name: "from SQLite to PostgreSQL", from: sqlite, to: postgres },
   { name: "from PostgreSQL to SQLite", from: postgres, to: sqlite },
 ])("a move $name", ({ from, to }) => {
-  test(
-    "that is killed leaves at most one usable store, and is finished or undone",
-    { timeout: 1_200_000 },
-    async () => {
-      const whole = runMove(await createUsedStore(from), await to.create());
-      expect(whole.stderr).toBe("");
-      const operations: string[] = JSON.parse(whole.stdout);
-      const commit = operations.lastIndexOf("commit") + 1;
-      const steps = operations.map((_, i) => i + 1).filter((at) => at % step === 0 || at === commit);
-      const kills = [
-        ...steps.flatMap((at) => ["before", "after"].map((when) => ({ at, when }))),
-        ...Array.from({ length: killsAtCommit }, () => ({ at: commit, when: "during" })),
-      ];
-      for (const [round, { at, when }] of kills.entries()) {
-        const [source, target] = [await createUsedStore(from), await to.create()];
-        const before = await contentOf(source);
-        const { signal, stderr } = runMove(source, target, at, when);
-        expect({ at, when, signal, stderr }).toEqual({ at, when, signal: "SIGKILL", stderr: "" });
-        const [isSource, isTarget] = [await isUsable(source), await isUsable(target)];
-        const isFilled = isTarget && (await plantsOf(target)).length > 0;
-        expect({ at, when, areBoth: isSource && isFilled }).toEqual({ at, when, areBoth: false });
-        if (isFilled || round % 2 === 0) {
-          await move(source, target);
-          expect([await isUsable(source), await isUsable(target)]).toEqual([false, true]);
-          expect(await contentOf(target)).toEqual(before);
-        } else {
-          if (!isSource || !isTarget) await reopen(source, target);
-          expect([await isUsable(source), await isUsable(target)]).toEqual([true, true]);
-          expect([await contentOf(source), await plantsOf(target)]).toEqual([before, []]);
-        }
+  const timeout = 1_200_000;
+  test("that is killed leaves at most one usable store, and is finished or undone", { timeout }, async () => {
+    const whole = runMove(await createUsedStore(from), await to.create());
+    expect(whole.stderr).toBe("");
+    const operations: string[] = JSON.parse(whole.stdout);
+    const commit = operations.lastIndexOf("commit") + 1;
+    const steps = operations.map((_, i) => i + 1).filter((at) => at % step === 0 || at === commit);
+    const kills = [
+      ...steps.flatMap((at) => ["before", "after"].map((when) => ({ at, when }))),
+      ...Array.from({ length: killsAtCommit }, () => ({ at: commit, when: "during" })),
+    ];
+    for (const [round, { at, when }] of kills.entries()) {
+      const [source, target] = [await createUsedStore(from), await to.create()];
+      const before = await contentOf(source);
+      const { signal, stderr } = runMove(source, target, at, when);
+      expect({ at, when, signal, stderr }).toEqual({ at, when, signal: "SIGKILL", stderr: "" });
+      const [isSource, isTarget] = [await isUsable(source), await isUsable(target)];
+      const isFilled = isTarget && (await plantsOf(target)).length > 0;
+      expect({ at, when, areBoth: isSource && isFilled }).toEqual({ at, when, areBoth: false });
+      if (isFilled || round % 2 === 0) {
+        await move(source, target);
+        expect([await isUsable(source), await isUsable(target)]).toEqual([false, true]);
+        expect(await contentOf(target)).toEqual(before);
+      } else {
+        if (!isSource || !isTarget) await reopen(source, target);
+        expect([await isUsable(source), await isUsable(target)]).toEqual([true, true]);
+        expect([await contentOf(source), await plantsOf(target)]).toEqual([before, []]);
       }
-    },
-  );
+    }
+  });
 });

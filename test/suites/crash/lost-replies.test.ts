@@ -30,66 +30,63 @@ const unkeyedCalls = 2_500;
 const postgres = shared(() => startPostgres());
 
 describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking connections", (kind) => {
-  test(
-    `never reports a deleted plant as not found, despite ${lostReplies} lost responses`,
-    { timeout: 120_000 + lostReplies * 5 },
-    async () => {
-      using folder = createTempFolder();
-      const location: PlantLocation =
-        kind === "sqlite" ? { kind, path: folder.file("plants.db") } : { kind, url: await postgres.createSchema() };
-      await migratePlants(location);
-      const store = await openPlantStore(location);
-      await using database = await openPlantDatabase(location);
-      // Counts the server's responses. One response per plant arrives.
-      let answers = 0;
-      const counting = {
-        ...store,
-        problem: undefined,
-        delete: async (...args: Parameters<typeof store.delete>) => {
-          const isDeleted = await store.delete(...args);
-          if (isDeleted) answers++;
-          return isDeleted;
-        },
-        close: () => store.close(),
-      };
-      await using server = await startPlantServer({ store: counting });
-      const dice = new Dice(testSeed);
-      let plants = 0n;
-      while (answers - Number(plants) < lostReplies) {
-        const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));
-        await using running = await database.startImport();
-        await running.add(ids);
-        const outcomes = new Map<DeleteOutcome, number>();
-        await Promise.all(
-          Array.from({ length: connections }, async (_, at) => {
-            await using proxy = await startLossyProxy(server.address);
-            const client = createPlantClient({
-              address: proxy.target,
-              token: tokens.good,
-              credentials: credentials.createInsecure(),
-              timeoutMs: 60_000,
-            });
-            const left = ids.filter((_id, i) => i % connections === at).values();
-            const callOneAfterAnother = async (): Promise<void> => {
-              for (const id of left) {
-                if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxBytes));
-                const outcome = await deleteWithRetries(client, id);
-                outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-              }
-            };
-            await Promise.all(Array.from({ length: concurrentCalls }, callOneAfterAnother));
-            client.close();
-          }),
-        );
-        plants += plantsOfRound;
-        expect([...outcomes]).toEqual([["deleted", Number(plantsOfRound)]]);
-        expect(await collect(database.exportPlants())).toEqual([]);
-      }
-      let records = 0;
-      for await (const chunk of database.listDeletions()) records += chunk.length;
-      expect(records).toBe(Number(plants));
-    },
-  );
+  const timeout = 120_000 + lostReplies * 5;
+  test(`never reports a deleted plant as not found, despite ${lostReplies} lost responses`, { timeout }, async () => {
+    using folder = createTempFolder();
+    const location: PlantLocation =
+      kind === "sqlite" ? { kind, path: folder.file("plants.db") } : { kind, url: await postgres.createSchema() };
+    await migratePlants(location);
+    const store = await openPlantStore(location);
+    await using database = await openPlantDatabase(location);
+    // Counts the server's responses. One response per plant arrives.
+    let answers = 0;
+    const counting = {
+      ...store,
+      problem: undefined,
+      delete: async (...args: Parameters<typeof store.delete>) => {
+        const isDeleted = await store.delete(...args);
+        if (isDeleted) answers++;
+        return isDeleted;
+      },
+      close: () => store.close(),
+    };
+    await using server = await startPlantServer({ store: counting });
+    const dice = new Dice(testSeed);
+    let plants = 0n;
+    while (answers - Number(plants) < lostReplies) {
+      const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));
+      await using running = await database.startImport();
+      await running.add(ids);
+      const outcomes = new Map<DeleteOutcome, number>();
+      await Promise.all(
+        Array.from({ length: connections }, async (_, at) => {
+          await using proxy = await startLossyProxy(server.address);
+          const client = createPlantClient({
+            address: proxy.target,
+            token: tokens.good,
+            credentials: credentials.createInsecure(),
+            timeoutMs: 60_000,
+          });
+          const left = ids.filter((_id, i) => i % connections === at).values();
+          const callOneAfterAnother = async (): Promise<void> => {
+            for (const id of left) {
+              if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxBytes));
+              const outcome = await deleteWithRetries(client, id);
+              outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+            }
+          };
+          await Promise.all(Array.from({ length: concurrentCalls }, callOneAfterAnother));
+          client.close();
+        }),
+      );
+      plants += plantsOfRound;
+      expect([...outcomes]).toEqual([["deleted", Number(plantsOfRound)]]);
+      expect(await collect(database.exportPlants())).toEqual([]);
+    }
+    let records = 0;
+    for await (const chunk of database.listDeletions()) records += chunk.length;
+    expect(records).toBe(Number(plants));
+  });
 });
 
 test(

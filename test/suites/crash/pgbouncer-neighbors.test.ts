@@ -97,25 +97,22 @@ describe.each([
   });
 });
 
-test.each(leftOnConnections)(
-  "a store stays healthy with $name left by another client",
-  { timeout },
-  async ({ sql }) => {
-    const count = 200;
-    await createPlants(count);
-    await leaveOnConnections(pooler.url, sql);
-    const store = await open();
-    const problems = new Set<string | undefined>();
-    for (let id = 1n; id <= count; id++) {
-      if (id % 50n === 0n) await leaveOnConnections(pooler.url, sql);
-      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-      problems.add(store.problem);
-    }
-    await store.close();
-    expect([await countPlants("public"), await countPlants("neighbor")]).toEqual([0, count]);
-    expect(problems).toEqual(new Set([undefined]));
-  },
-);
+test.each(leftOnConnections)("a store stays healthy with $name left by another client", { timeout }, async (row) => {
+  const { sql } = row;
+  const count = 200;
+  await createPlants(count);
+  await leaveOnConnections(pooler.url, sql);
+  const store = await open();
+  const problems = new Set<string | undefined>();
+  for (let id = 1n; id <= count; id++) {
+    if (id % 50n === 0n) await leaveOnConnections(pooler.url, sql);
+    await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    problems.add(store.problem);
+  }
+  await store.close();
+  expect([await countPlants("public"), await countPlants("neighbor")]).toEqual([0, count]);
+  expect(problems).toEqual(new Set([undefined]));
+});
 
 test(
   "acknowledged deletions survive a SIGKILL although another client disables synchronous_commit",
@@ -141,21 +138,19 @@ test(
   },
 );
 
-test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
-  "deletions wait for their standby despite $name left by another client",
-  { timeout },
-  async ({ sql }) => {
-    await createPlants(1);
-    await using store = closing(await open());
-    await leaveOnConnections(pooler.url, sql);
-    await withoutStandby(direct, async () => {
-      const deleting = store.delete(1n, deleteCall());
-      const refused = expect(deleting).rejects.toThrow("the outcome of the deletion is unknown");
-      await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
-      await refused;
-    });
-  },
-);
+const unsafe = leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql));
+test.each(unsafe)("deletions wait for their standby despite $name left by another client", { timeout }, async (row) => {
+  const { sql } = row;
+  await createPlants(1);
+  await using store = closing(await open());
+  await leaveOnConnections(pooler.url, sql);
+  await withoutStandby(direct, async () => {
+    const deleting = store.delete(1n, deleteCall());
+    const refused = expect(deleting).rejects.toThrow("the outcome of the deletion is unknown");
+    await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
+    await refused;
+  });
+});
 
 test("migrate creates the store in the role's schema despite another client's settings", { timeout }, async () => {
   await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");

@@ -35,14 +35,12 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
   return { code, output: tool.stdout() + tool.stderr() };
 }
 
-test.each(["deploy/prometheus/prometheus.yml", "protoport/deploy/prometheus.yml"])(
-  "promtool finds no problems in %s and its rules",
-  async (name) => {
-    const { code, output } = await promtool("check", "config", join(projectFolder, name));
-    const want = { code: 0, output: expect.stringContaining(`SUCCESS: ${alerts} rules found`) };
-    expect({ code, output }).toMatchObject(want);
-  },
-);
+const configurations = ["deploy/prometheus/prometheus.yml", "protoport/deploy/prometheus.yml"];
+test.each(configurations)("promtool finds no problems in %s and its rules", async (name) => {
+  const { code, output } = await promtool("check", "config", join(projectFolder, name));
+  const want = { code: 0, output: expect.stringContaining(`SUCCESS: ${alerts} rules found`) };
+  expect({ code, output }).toMatchObject(want);
+});
 
 test("promtool's tests for the alert rules pass", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
@@ -122,21 +120,17 @@ describe("a Prometheus server", () => {
     }
   });
 
-  test.each(["deploy/prometheus/grafana-dashboard.json", "protoport/deploy/dashboard.json"])(
-    "accepts the queries in %s without an error",
-    async (name) => {
-      const { panels }: Dashboard = JSON.parse(readFileSync(join(projectFolder, name), "utf8"));
-      const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-      expect(queries.length).toBeGreaterThan(15);
-      for (const query of queries) {
-        const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
-        const { status, error } = await prometheus.ask<QueryResponse>(
-          `/api/v1/query?query=${encodeURIComponent(plain)}`,
-        );
-        expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
-      }
-    },
-  );
+  const dashboards = ["deploy/prometheus/grafana-dashboard.json", "protoport/deploy/dashboard.json"];
+  test.each(dashboards)("accepts the queries in %s without an error", async (name) => {
+    const { panels }: Dashboard = JSON.parse(readFileSync(join(projectFolder, name), "utf8"));
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(queries.length).toBeGreaterThan(15);
+    for (const query of queries) {
+      const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
+      const { status, error } = await prometheus.ask<QueryResponse>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
+      expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
+    }
+  });
 });
 
 /** A server with plants whose store fails once {@link Outage.begin} is called. */

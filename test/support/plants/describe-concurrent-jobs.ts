@@ -263,14 +263,13 @@ export function describeConcurrentJobs(
   pauses: Pauses,
   added: Readonly<Record<string, readonly Interleaving[]>> = {},
 ): void {
-  const rows = Object.entries({ ...interleavings, ...added });
+  const rows = Object.entries({ ...interleavings, ...added }).flatMap(([job, facts]) =>
+    facts.map((row) => ({ job, ...row })),
+  );
   describe("a job on all plants", () => {
-    test.each(rows.flatMap(([job, facts]) => facts.map((row) => ({ job, ...row }))))(
-      "$job $fact",
-      async ({ plants, run }) => {
-        await using opened = await open(plants);
-        await run(opened, pauses);
-      },
-    );
+    test.each(rows)("$job $fact", async ({ plants, run }) => {
+      await using opened = await open(plants);
+      await run(opened, pauses);
+    });
   });
 }

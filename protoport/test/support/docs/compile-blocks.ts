@@ -34,12 +34,10 @@ export function checkCode(blocks: readonly PageBlock[], surroundings: string, pa
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test.each(blocks.map((block, index) => ({ ...block, index })))(
-    "the code at line $line in $page compiles",
-    ({ index }) => {
-      expect(problems.split("\n").filter((line) => line.includes(`block-${index}.ts`))).toEqual([]);
-    },
-  );
+  const rows = blocks.map((block, index) => ({ ...block, index }));
+  test.each(rows)("the code at line $line in $page compiles", ({ index }) => {
+    expect(problems.split("\n").filter((line) => line.includes(`block-${index}.ts`))).toEqual([]);
+  });
 
   test("the declarations that complete the documented code compile", () => {
     expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);

@@ -45,12 +45,10 @@ test.each<{
   expect(server.process.signalCode).toBe(null);
 });
 
-test.each(["protoport/proxy/src/command/main.ts", "src/command/main.ts"])(
-  "%s loads no module before it handles SIGHUP",
-  (file) => {
-    expect(readFileSync(`${projectFolder}/${file}`, "utf8")).not.toMatch(/^(?:import|export) /m);
-  },
-);
+const programs = ["protoport/proxy/src/command/main.ts", "src/command/main.ts"];
+test.each(programs)("%s loads no module before it handles SIGHUP", (file) => {
+  expect(readFileSync(`${projectFolder}/${file}`, "utf8")).not.toMatch(/^(?:import|export) /m);
+});
 
 test.each<
   [command: string, module: string, start: (folder: TempFolder, environment: Record<string, string>) => CommandLine]

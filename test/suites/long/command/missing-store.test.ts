@@ -86,20 +86,18 @@ test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate ==
   },
 );
 
-test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate !== true))(
-  "plantstore migrate turns $name into a store",
-  async ({ make }) => {
-    using folder = createTempFolder();
-    make(folder);
-    const { exitCode, err } = await run(["migrate"], folder);
-    const want = { exitCode: 0, err: [expect.stringMatching(/^migrated the schema from version 0/)] };
-    expect({ exitCode, err }).toEqual(want);
-    const file = folder.file("plants.db");
-    expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
-    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
-    expect(plantsIn(file)).toEqual([]);
-  },
-);
+const migrated = missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate !== true);
+test.each(migrated)("plantstore migrate turns $name into a store", async ({ make }) => {
+  using folder = createTempFolder();
+  make(folder);
+  const { exitCode, err } = await run(["migrate"], folder);
+  const want = { exitCode: 0, err: [expect.stringMatching(/^migrated the schema from version 0/)] };
+  expect({ exitCode, err }).toEqual(want);
+  const file = folder.file("plants.db");
+  expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+  expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  expect(plantsIn(file)).toEqual([]);
+});
 
 test("commands open a store through a symbolic link", async () => {
   using folder = createTempFolder();

@@ -289,14 +289,12 @@ describe("the OpenTelemetry SDK", () => {
   });
 });
 
-test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(
-  "with %j, a server exports nothing",
-  async (variables) => {
-    await using collector = await startOtlpReceiver();
-    await using traced = await start(collector.url, variables);
-    await deletePlant(traced, 1n);
-    await traced.server.drain();
-    expect(collector.requests).toEqual([]);
-    expect(traced.lines("call")[0]).not.toHaveProperty("traceId");
-  },
-);
+const disabling = [{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }];
+test.each(disabling)("with %j, a server exports nothing", async (variables) => {
+  await using collector = await startOtlpReceiver();
+  await using traced = await start(collector.url, variables);
+  await deletePlant(traced, 1n);
+  await traced.server.drain();
+  expect(collector.requests).toEqual([]);
+  expect(traced.lines("call")[0]).not.toHaveProperty("traceId");
+});

@@ -67,11 +67,9 @@ test.each([
   expect(plain.received).toEqual([]);
 });
 
-test.each(["", "sslmode=prefer", "sslmode=disable"])(
-  'with "%s" in the URL, a session falls back to cleartext',
-  async (parameters) => {
-    await using plain = await startPlainServer();
-    await expect(connectWith(plain.port, parameters)).rejects.toThrow();
-    expect(plain.received.length).toBeGreaterThan(0);
-  },
-);
+const withoutTls = ["", "sslmode=prefer", "sslmode=disable"];
+test.each(withoutTls)('with "%s" in the URL, a session falls back to cleartext', async (parameters) => {
+  await using plain = await startPlainServer();
+  await expect(connectWith(plain.port, parameters)).rejects.toThrow();
+  expect(plain.received.length).toBeGreaterThan(0);
+});

@@ -223,24 +223,22 @@ describe("a PostgreSQL store", () => {
     expect(await opened.plants()).toEqual([5n, 12n]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
   });
-  test.each(["", "%20-cclient_min_messages%3Derror"])(
-    'with options "%s" acknowledges a deletion only after its standbys have it',
-    async (options) => {
-      await using opened = await openStoreWith(server, [1n]);
-      await using store = closing(await openPostgresStore({ url: `${opened.url}${options}` }));
-      const waiting = (query: string): Promise<unknown> =>
-        runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
-      const results = await withoutStandby(opened.url, async () => {
-        await server.stop("fast");
-        await server.start();
-        const deleting = store.delete(1n, deleteCall());
-        await expect.poll(() => waiting("WITH free")).not.toEqual([]);
-        await cancelWaitsForStandby(opened.url);
-        await expect.poll(() => waiting("AS found")).not.toEqual([]);
-        return { deleting };
-      });
-      await expect(results.deleting).resolves.toBe(true);
-      expect(await opened.plants()).toEqual([]);
-    },
-  );
+  const options = ["", "%20-cclient_min_messages%3Derror"];
+  test.each(options)('with options "%s" acknowledges a deletion only after its standbys have it', async (option) => {
+    await using opened = await openStoreWith(server, [1n]);
+    await using store = closing(await openPostgresStore({ url: `${opened.url}${option}` }));
+    const waiting = (query: string): Promise<unknown> =>
+      runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
+    const results = await withoutStandby(opened.url, async () => {
+      await server.stop("fast");
+      await server.start();
+      const deleting = store.delete(1n, deleteCall());
+      await expect.poll(() => waiting("WITH free")).not.toEqual([]);
+      await cancelWaitsForStandby(opened.url);
+      await expect.poll(() => waiting("AS found")).not.toEqual([]);
+      return { deleting };
+    });
+    await expect(results.deleting).resolves.toBe(true);
+    expect(await opened.plants()).toEqual([]);
+  });
 });

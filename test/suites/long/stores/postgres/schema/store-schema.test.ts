@@ -160,21 +160,19 @@ describe("settings in the options of the database URL", () => {
       upstream.pipe(client);
     });
 
-  test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-    "make %s fail if a pooler drops them",
-    async (command) => {
-      const url = await server.createPlants([1n]);
-      await using pooler = await startDropping();
-      const through = url.replace(server.socketFolder, pooler.socketFolder);
-      const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
-      const { exitCode, err } = await runCommand([command], environment, "7\n");
-      expect(exitCode).toBe(1);
-      expect(err.join("\n")).toContain(
-        "the options in the database URL set search_path, but the server did not get this setting",
-      );
-      expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
-    },
-  );
+  const commands = ["check", "deletions", "export", "import", "migrate", "serve"];
+  test.each(commands)("make %s fail if a pooler drops them", async (command) => {
+    const url = await server.createPlants([1n]);
+    await using pooler = await startDropping();
+    const through = url.replace(server.socketFolder, pooler.socketFolder);
+    const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
+    const { exitCode, err } = await runCommand([command], environment, "7\n");
+    expect(exitCode).toBe(1);
+    expect(err.join("\n")).toContain(
+      "the options in the database URL set search_path, but the server did not get this setting",
+    );
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
 
   test.each([
     { options: "-c work_mem=5MB", name: "work_mem" },
