@@ -6,12 +6,14 @@ import { inspect } from "node:util";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../src/engine/connection-ages.ts";
+import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Address, createTestGateway, fieldValue, openGreenhouse, openHttp1, openHttp2, startGreenhouse,
   waterBedProcedure, within } from "../../../testing/src/index.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
+const headers = Object.fromEntries(water.header);
 
 /** A client, with its own way to reconnect. */
 interface Caller extends Disposable {
@@ -21,14 +23,7 @@ interface Caller extends Disposable {
 
 function overAgent({ address, port }: Address): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: 2 });
-  const options = {
-    agent,
-    host: address,
-    port,
-    path: water.path,
-    method: "POST",
-    headers: Object.fromEntries(water.header),
-  };
+  const options = { agent, host: address, port, path: water.path, method: "POST", headers };
   const call = (): Promise<unknown> =>
     new Promise((resolve) => {
       const request = httpRequest(options, (response) =>
@@ -40,13 +35,9 @@ function overAgent({ address, port }: Address): Caller {
 }
 
 function overFetch({ address, port }: Address): Caller {
-  const headers = Object.fromEntries(water.header);
   const call = async (): Promise<unknown> => {
-    const response = await fetch(`http://${address}:${String(port)}${water.path}`, {
-      method: "POST",
-      headers,
-      body: "{}",
-    });
+    const init = { method: "POST", headers, body: "{}" };
+    const response = await fetch(`http://${address}:${String(port)}${water.path}`, init);
     await response.text();
     return response.status;
   };
@@ -66,7 +57,7 @@ function overSessions({ address, port }: Address): Caller {
   const call = (): Promise<unknown> =>
     new Promise((resolve) => {
       session ??= open();
-      const stream = session.request({ ":method": "POST", ":path": water.path, ...Object.fromEntries(water.header) });
+      const stream = session.request({ ":method": "POST", ":path": water.path, ...headers });
       let status: unknown;
       stream.on("response", (header) => (status = header[":status"])).on("error", resolve);
       stream.resume().on("end", () => resolve(status));
@@ -105,11 +96,8 @@ describe("maxConnectionAgeMs", () => {
   ];
   test.each(callers)("closes connections $name without failing a call", async ({ open }) => {
     const connections = new Set<object>();
-    await using greenhouse = await startGreenhouse(
-      { waterBed: () => ({}) },
-      { admit: ({ connection }) => void connections.add(connection) },
-      { maxConnectionAgeMs: 50 },
-    );
+    const admit: Admit = ({ connection }) => void connections.add(connection);
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit }, { maxConnectionAgeMs: 50 });
     using client = open(greenhouse.address);
     const statuses = new Set<unknown>();
     const callOn = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Admit } from "../../src/index.ts";
+import type { Admit, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Field, fieldValue, headerOfListBytes, type HttpRequest, nextEvent, openGreenhouse, openHttp1,
   shared, startGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
@@ -92,12 +92,8 @@ test.each([
 });
 
 describe("request limits", () => {
-  const greenhouse = shared(() =>
-    startGreenhouse(
-      { waterBed: ({ bed }) => ({ bed }) },
-      { readMaxBytes: 100, limits: { urlBytes: 100, headerBytes: 2000 } },
-    ),
-  );
+  const options = { readMaxBytes: 100, limits: { urlBytes: 100, headerBytes: 2000 } };
+  const greenhouse = shared(() => startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, options));
   test.each([
     ["a long URL", 414, `/${"x".repeat(100)}`, []],
     ["a URL longer than the header limit", 414, `/${"x".repeat(3000)}`, []],
@@ -125,12 +121,8 @@ describe("request limits", () => {
 
 // Timeouts of half a second let a busy machine read a request in time. The tests only wait, so they run concurrently.
 describe.concurrent("an HTTP/1.1 client", () => {
-  const greenhouse = shared(() =>
-    startGreenhouse(
-      { waterBed: ({ bed }) => ({ bed }) },
-      { limits: { headerTimeoutMs: 500, requestTimeoutMs: 600, idleTimeoutMs: 500 } },
-    ),
-  );
+  const timeouts = { headerTimeoutMs: 500, requestTimeoutMs: 600, idleTimeoutMs: 500 };
+  const greenhouse = shared(() => startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, { limits: timeouts }));
   test.for([
     { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
     { name: "an incomplete body", sent: `${jsonHead}content-length: 2\r\n\r\n{` },
@@ -216,15 +208,11 @@ test.each([
 
 test("onResponse reports pipelined requests in order", async () => {
   const reported: string[] = [];
-  await using greenhouse = await startGreenhouse(
-    { waterBed: () => Promise.resolve({}) },
-    { onResponse: ({ path: requested }) => void reported.push(requested) },
-  );
+  const onResponse: GatewayOptions["onResponse"] = ({ path: requested }) => void reported.push(requested);
+  await using greenhouse = await startGreenhouse({ waterBed: () => Promise.resolve({}) }, { onResponse });
   using connection = await openHttp1(greenhouse.address);
-  const requests = [1, 2, 3].map(
-    (bed) =>
-      `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
-  );
+  const rest = ":water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+  const requests = [1, 2, 3].map((bed) => `POST /beds/${String(bed)}${rest}`);
   connection.write(requests.join(""));
   for (const _ of requests) await connection.readResponse();
   expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);

@@ -204,11 +204,8 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
 
   test("shares the connection object with other streams on its connection", async () => {
     const connections: object[] = [];
-    await using greenhouse = await startGreenhouse(
-      { waterBed: () => ({}) },
-      { admit: ({ connection }) => void connections.push(connection) },
-      { http2 },
-    );
+    const admit: Admit = ({ connection }) => void connections.push(connection);
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit }, { http2 });
     using first = await openFrames(greenhouse.address);
     using second = await openFrames(greenhouse.address);
     for (const [connection, streamId] of [

@@ -161,13 +161,8 @@ test("the load of a gateway counts refused requests and HTTP/2 errors", async ()
 
 function loadOf(transport: "http1" | "http2", count: number): GatewayLoad {
   const counts = { http1: 0, http2: 0, [transport]: count };
-  return {
-    connections: counts,
-    requests: counts,
-    backlogBytes: 0,
-    badRequests: new Map(),
-    http2Errors: { connection: new Map(), stream: new Map() },
-  };
+  const http2Errors = { connection: new Map(), stream: new Map() };
+  return { connections: counts, requests: counts, backlogBytes: 0, badRequests: new Map(), http2Errors };
 }
 
 async function askForRoot(socket: Socket): Promise<string> {

@@ -42,13 +42,9 @@ describe("a server with a certificate", () => {
   });
 
   test("refuses a client that offers only other protocols", async () => {
-    const socket = connectTls({
-      host: greenhouse.address.address,
-      port: greenhouse.address.port,
-      ca: certificate.cert,
-      servername: "localhost",
-      ALPNProtocols: ["acme-tls/1"],
-    });
+    const { address: host, port } = greenhouse.address;
+    const names = { servername: "localhost", ALPNProtocols: ["acme-tls/1"] };
+    const socket = connectTls({ host, port, ca: certificate.cert, ...names });
     await expect(within(once(socket, "secureConnect"), "the handshake")).rejects.toThrow(
       /alert no application protocol/,
     );

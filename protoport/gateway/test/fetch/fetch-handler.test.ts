@@ -160,19 +160,16 @@ describe("a response over Fetch", () => {
     { httpStatus: 200, body: "text", length: "4" },
     { httpStatus: 205, body: "", length: undefined },
     { httpStatus: 304, body: "", length: undefined },
-  ])(
-    'with status $httpStatus has the body "$body" for GET, and none for HEAD',
-    async ({ httpStatus, body, length }) => {
-      const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
-      const fetch = serveByFetch({}, { endpoints: [endpoint] });
-      const page = { httpMethod: "GET", path: "/page", header: [] };
-      const answer = await exchangeFetch(fetch, page);
-      expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
-      const head = await exchangeFetch(fetch, { ...page, httpMethod: "HEAD" });
-      const { httpStatus: headStatus, header } = head;
-      expect([headStatus, String(head.body), fieldValue(header, "content-length")]).toEqual([httpStatus, "", length]);
-    },
-  );
+  ])('with status $httpStatus has body "$body" for GET, and none for HEAD', async ({ httpStatus, body, length }) => {
+    const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
+    const fetch = serveByFetch({}, { endpoints: [endpoint] });
+    const page = { httpMethod: "GET", path: "/page", header: [] };
+    const answer = await exchangeFetch(fetch, page);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
+    const head = await exchangeFetch(fetch, { ...page, httpMethod: "HEAD" });
+    const { httpStatus: headStatus, header } = head;
+    expect([headStatus, String(head.body), fieldValue(header, "content-length")]).toEqual([httpStatus, "", length]);
+  });
 
   test("keeps Set-Cookie fields separate", async () => {
     const fetch = serveByFetch({

@@ -211,10 +211,9 @@ describe("a request over Fetch", () => {
       { rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] } },
     );
     const begun = gzipSync('{"sensor":"one"}\n').subarray(0, end);
-    const body = new ReadableStream({
-      start: (controller) => controller.enqueue(new Uint8Array(begun)),
-      pull: (controller) => controller.error(new Error("broken")),
-    });
+    const broken = new Error("broken");
+    const pull = (controller: ReadableStreamDefaultController): void => controller.error(broken);
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(begun)), pull });
     const headers = { "content-type": "application/x-ndjson", "content-encoding": "gzip" };
     await fetch(new Request("http://fetch.example/readings", { method: "POST", headers, body, duplex: "half" }));
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });

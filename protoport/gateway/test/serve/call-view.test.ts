@@ -54,14 +54,9 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         ["x-bytes-bin", "AAEC/w"],
       ]);
       const received: string[] = [];
-      const response = await greenhouse.client.waterBed(
-        {},
-        {
-          headers,
-          onHeader: (header) => received.push(header.get("x-twice") ?? ""),
-          onTrailer: (trailer) => received.push(trailer.get("x-bytes-bin") ?? ""),
-        },
-      );
+      const onHeader = (header: Headers): number => received.push(header.get("x-twice") ?? "");
+      const onTrailer = (trailer: Headers): number => received.push(trailer.get("x-bytes-bin") ?? "");
+      const response = await greenhouse.client.waterBed({}, { headers, onHeader, onTrailer });
       expect([response.note, received]).toEqual(["1, 2", ["a, b", "AAEC/w"]]);
     });
 
@@ -119,13 +114,9 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
         { interceptors: [respond] },
       );
       const received: unknown[] = [];
-      const response = await greenhouse.client.waterBed(
-        {},
-        {
-          onHeader: (header) => received.push(header.get("x-header"), header.get("x-first")),
-          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
-        },
-      );
+      const onHeader = (header: Headers): number => received.push(header.get("x-header"), header.get("x-first"));
+      const onTrailer = (trailer: Headers): number => received.push(trailer.get("x-trailer"));
+      const response = await greenhouse.client.waterBed({}, { onHeader, onTrailer });
       expect([response.note, received]).toEqual(["replaced", ["replaced", null, "replaced"]]);
     });
 

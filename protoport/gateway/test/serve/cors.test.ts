@@ -7,10 +7,8 @@ function toObject(fields: readonly string[] | undefined): Record<string, string>
 }
 
 const shop = "https://shop.example";
-const listed = createCors(
-  { origins: [shop], allowedHeaders: ["X-Trace"], exposedHeaders: ["X-Cost"], maxAgeSeconds: 60 },
-  ["DELETE", "PROPFIND", "GET", "DELETE"],
-);
+const options = { origins: [shop], allowedHeaders: ["X-Trace"], exposedHeaders: ["X-Cost"], maxAgeSeconds: 60 };
+const listed = createCors(options, ["DELETE", "PROPFIND", "GET", "DELETE"]);
 const any = createCors({ origins: "*" }, []);
 
 describe("createCors()", () => {
@@ -39,23 +37,13 @@ describe("Cors.preflight()", () => {
   test("allows the protocols' and the configured fields for a listed origin", () => {
     const preflight = { httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" };
     const fields = toObject(listed.preflight(preflight));
-    expect(fields).toMatchObject({
-      "access-control-allow-origin": shop,
-      "access-control-allow-methods": "DELETE, GET, HEAD, POST, PROPFIND",
-      "access-control-max-age": "60",
-      vary: "origin",
-    });
+    const methods = "DELETE, GET, HEAD, POST, PROPFIND";
+    expect(fields).toMatchObject({ "access-control-allow-origin": shop, "access-control-allow-methods": methods });
+    expect(fields).toMatchObject({ "access-control-max-age": "60", vary: "origin" });
     const allowed = fields?.["access-control-allow-headers"]?.toLowerCase().split(", ");
-    for (const name of [
-      "authorization",
-      "content-type",
-      "connect-protocol-version",
-      "x-grpc-web",
-      "grpc-timeout",
-      "x-trace",
-    ]) {
-      expect(allowed).toContain(name);
-    }
+    const grpc = ["x-grpc-web", "grpc-timeout"];
+    const names = ["authorization", "content-type", "connect-protocol-version", ...grpc, "x-trace"];
+    expect(allowed).toEqual(expect.arrayContaining(names));
     expect(new Set(allowed).size).toBe(allowed?.length);
   });
 

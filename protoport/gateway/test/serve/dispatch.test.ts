@@ -187,13 +187,11 @@ describe("an error received from another server", () => {
 test("onRequest gets stream: true only for streaming RPCs", async () => {
   const received: boolean[] = [];
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-  await using greenhouse = await startGreenhouse(
-    {},
-    {
-      rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
-      onRequest: ({ stream }) => void received.push(stream),
-    },
-  );
+  const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+    { selector, pattern: { case: "post", value: "/readings" }, body: "*" },
+  ];
+  const onRequest: GatewayOptions["onRequest"] = ({ stream }) => void received.push(stream);
+  await using greenhouse = await startGreenhouse({}, { rest: { rules }, onRequest });
   for (const [path, contentType] of [
     [waterBedProcedure, "application/json"],
     ["/beds/1:water", "application/json"],

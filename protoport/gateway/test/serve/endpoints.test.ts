@@ -151,27 +151,24 @@ test.each([
   },
 );
 
-test.each(["1.1", "2", "fetch"] as const)(
-  "over HTTP %s, readBody() rejects if the client disconnects",
-  async (version) => {
-    const read = Promise.withResolvers<unknown>();
-    const reading: Endpoint = {
-      ...hook,
-      async handle(request) {
-        const body = request.readBody(1024);
-        body.then(read.resolve, read.resolve);
-        return { httpStatus: 200, body: await body };
-      },
-    };
-    await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
-    using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
-    upload.write("half");
-    await expect.poll(() => upload.waitingBytes).toBe(0);
-    upload.reset();
-    const message: unknown = expect.stringContaining("client");
-    expect(await within(read.promise, "the end")).toMatchObject({ name: "ConnectError", message });
-  },
-);
+test.each(["1.1", "2", "fetch"] as const)("over HTTP %s, readBody() rejects if its client leaves", async (version) => {
+  const read = Promise.withResolvers<unknown>();
+  const reading: Endpoint = {
+    ...hook,
+    async handle(request) {
+      const body = request.readBody(1024);
+      body.then(read.resolve, read.resolve);
+      return { httpStatus: 200, body: await body };
+    },
+  };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+  using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+  upload.write("half");
+  await expect.poll(() => upload.waitingBytes).toBe(0);
+  upload.reset();
+  const message: unknown = expect.stringContaining("client");
+  expect(await within(read.promise, "the end")).toMatchObject({ name: "ConnectError", message });
+});
 
 test.each([
   { name: "pending when the response is sent", isLate: false },

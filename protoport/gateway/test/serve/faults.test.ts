@@ -14,12 +14,10 @@ import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 const json: Field = ["content-type", "application/json"];
 const unknownField = Buffer.from('{"unknown":1}');
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: unknownField };
-const watch: HttpRequest = {
-  httpMethod: "POST",
-  path: "/greenhouse.v1.GreenhouseService/WatchReadings",
-  header: [["content-type", "application/connect+json"]],
-  body: encodeEnvelope(0, Buffer.from("{}")),
-};
+const watchPath = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const stream: Field = ["content-type", "application/connect+json"];
+const envelope = encodeEnvelope(0, Buffer.from("{}"));
+const watch: HttpRequest = { httpMethod: "POST", path: watchPath, header: [stream], body: envelope };
 const tenantKey = createContextKey<string | undefined>(undefined);
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
@@ -108,15 +106,12 @@ describe("a callback that fails", () => {
   });
 });
 
+const addSecondId: GatewayOptions["onError"] = (request) => request.addResponseHeader("X-Request-Id", "r-2");
+
 test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>([
   { name: "is undefined if none is sent", want: undefined },
   { name: "is read from the request", header: [["x-request-id", "r-1"]], want: "r-1" },
-  {
-    name: "is read from the response first",
-    header: [["x-request-id", "r-1"]],
-    onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
-    want: "r-2",
-  },
+  { name: "is read from the response first", header: [["x-request-id", "r-1"]], onError: addSecondId, want: "r-2" },
   { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
   { name: "may not exceed 128 characters", header: [["x-request-id", "r".repeat(129)]], want: undefined },
   { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
@@ -132,10 +127,8 @@ test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["o
     await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
     await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
   }
-  expect(reported).toEqual([
-    ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
-    ["cannot process the request", waterBedProcedure, want, "k"],
-  ]);
+  const whats = ["a handler or an interceptor failed", "cannot process the request"];
+  expect(reported).toEqual(whats.map((what) => [what, waterBedProcedure, want, "k"]));
 });
 
 test("an error's grpc-retry-pushback-ms is kept if it also has Retry-After", async () => {

@@ -58,14 +58,8 @@ const endpoint: Endpoint = {
   },
 };
 
-const gateway = await openEveryTransport({
-  routes,
-  endpoints: [endpoint],
-  onFault,
-  onRequest: add("request"),
-  admit: add("admit"),
-  onError: add("error"),
-});
+const hooks = { onRequest: add("request"), admit: add("admit"), onError: add("error") };
+const gateway = await openEveryTransport({ routes, endpoints: [endpoint], onFault, ...hooks });
 
 afterAll(async () => await gateway[Symbol.asyncDispose]());
 

@@ -54,13 +54,9 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       },
     });
     const received: (string | null)[] = [];
-    const stream = greenhouse.client.watchReadings(
-      { sensor: "s", count: 3 },
-      {
-        onHeader: (header) => received.push(header.get("x-header")),
-        onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
-      },
-    );
+    const onHeader = (header: Headers): number => received.push(header.get("x-header"));
+    const onTrailer = (trailer: Headers): number => received.push(trailer.get("x-trailer"));
+    const stream = greenhouse.client.watchReadings({ sensor: "s", count: 3 }, { onHeader, onTrailer });
     expect(await readAll(stream)).toEqual({ sensors: ["s0", "s1", "s2"], error: undefined });
     expect(received).toEqual(["first", "last"]);
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });

@@ -38,13 +38,9 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       });
       const received: (string | null)[] = [];
       const sensor = "0123456789abcdef-".repeat(length / 17 + 1).slice(0, length);
-      const reading = await greenhouse.client.getReading(
-        { sensor },
-        {
-          onHeader: (header) => received.push(header.get("x-header")),
-          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
-        },
-      );
+      const onHeader = (header: Headers): number => received.push(header.get("x-header"));
+      const onTrailer = (trailer: Headers): number => received.push(trailer.get("x-trailer"));
+      const reading = await greenhouse.client.getReading({ sensor }, { onHeader, onTrailer });
       expect([reading.sensor === sensor, received]).toEqual([true, ["first", "last"]]);
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
     },
@@ -134,30 +130,27 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     });
   });
 
-  test.each(["the client cancels it", "its deadline"])(
-    "in an interceptor never reaches the handler after %s",
-    async (end) => {
-      const reached: string[] = [];
-      const controller = new AbortController();
-      const slow: Interceptor = (next) => async (request) => {
-        reached.push("interceptor");
-        if (end === "the client cancels it") controller.abort();
-        await reasonOf(request.signal);
-        reached.push("next");
-        return await next({ ...request });
-      };
-      const waterBed = (): object => {
-        reached.push("handler");
-        return {};
-      };
-      await using greenhouse = await start({ waterBed }, { interceptors: [slow] });
-      if (end === "its deadline") await passDeadline(greenhouse.client, () => reached.length > 0);
-      else await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
-      await expect.poll(() => reached).toContain("next");
-      await nextTurn();
-      expect(reached).not.toContain("handler");
-    },
-  );
+  test.each(["the client cancels it", "its deadline"])("in an interceptor is not handled after %s", async (end) => {
+    const reached: string[] = [];
+    const controller = new AbortController();
+    const slow: Interceptor = (next) => async (request) => {
+      reached.push("interceptor");
+      if (end === "the client cancels it") controller.abort();
+      await reasonOf(request.signal);
+      reached.push("next");
+      return await next({ ...request });
+    };
+    const waterBed = (): object => {
+      reached.push("handler");
+      return {};
+    };
+    await using greenhouse = await start({ waterBed }, { interceptors: [slow] });
+    if (end === "its deadline") await passDeadline(greenhouse.client, () => reached.length > 0);
+    else await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
+    await expect.poll(() => reached).toContain("next");
+    await nextTurn();
+    expect(reached).not.toContain("handler");
+  });
 
   describe("the response of a handler", () => {
     test.each([
@@ -183,10 +176,8 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
       { name: "the default timeout", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
     ])("is limited by $name alone", async ({ timeoutMs, want }) => {
-      await using greenhouse = await start(
-        { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
-        { limits: { defaultTimeoutMs: 60_000 } },
-      );
+      const options = { limits: { defaultTimeoutMs: 60_000 } };
+      await using greenhouse = await start({ waterBed: (_, call) => ({ note: String(call.timeoutMs()) }) }, options);
       const { note } = await greenhouse.client.waterBed({}, timeoutMs === undefined ? {} : { timeoutMs });
       expect(note).toMatch(want);
     });

@@ -3,7 +3,7 @@ import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type Gateway } from "../../src/index.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../src/index.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { isGreenhouse, restrictedServices } from "../../../testing/src/gateway/restricted.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -63,11 +63,10 @@ test.each(["/v1/sinks", "/kitchensink.v1.KitchenSink/Create"])(
   async (path) => {
     const { input } = greenhouse.method.waterBed;
     const any = anyPack(input, create(input, { bed: 1n, note: "mine" }));
-    const gateway = createGateway({
-      visibility: { allow: [] },
-      jsonOptions: { registry: createRegistry(greenhouse.file) },
-      routes: (router) => router.service(KitchenSink, { create: () => ({ sink: { any } }) }),
-    });
+    const routes: GatewayOptions["routes"] = (router) =>
+      router.service(KitchenSink, { create: () => ({ sink: { any } }) });
+    const jsonOptions = { registry: createRegistry(greenhouse.file) };
+    const gateway = createGateway({ visibility: { allow: [] }, jsonOptions, routes });
     const init = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
     const { sink } = Object(await (await gateway.fetch(new Request(`http://a${path}`, init))).json());
     expect(sink.any).toEqual({ "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", bed: "1" });
@@ -92,12 +91,8 @@ test("two files with one name are refused if only their custom options differ", 
   const other = restrictedServices().find(isGreenhouse) ?? GreenhouseService;
   const { options } = other.method.waterBed.proto;
   if (options !== undefined) options.$unknown = [];
-  expect(() => createFromTwoFiles(other)).toThrow(
-    expect.objectContaining({
-      code: "ERR_DESCRIPTORS",
-      message: "file greenhouse/v1/greenhouse.proto is defined more than once with different contents",
-    }),
-  );
+  const message = "file greenhouse/v1/greenhouse.proto is defined more than once with different contents";
+  expect(() => createFromTwoFiles(other)).toThrow(expect.objectContaining({ code: "ERR_DESCRIPTORS", message }));
 });
 
 test("hiding fields in details does not change the thrown error", async () => {

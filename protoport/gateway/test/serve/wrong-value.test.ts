@@ -23,6 +23,7 @@ async function faultsOf(
   return { httpStatus: response.status, faults };
 }
 
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const query = "the response of /kitchensink.v1.KitchenSink/Query:";
 
 /** A handler in JavaScript may return anything. */
@@ -86,11 +87,8 @@ describe("the reported fault for a wrong type in a response", () => {
       },
       "/readings",
     );
-    expect(faults).toEqual([
-      expect.objectContaining({
-        message: "the response of /greenhouse.v1.GreenhouseService/WatchReadings: sensor must be a string, got number",
-      }),
-    ]);
+    const message = `the response of ${watchReadings}: sensor must be a string, got number`;
+    expect(faults).toEqual([expect.objectContaining({ message })]);
   });
 });
 
@@ -118,11 +116,7 @@ describe("a streaming handler that is not a generator", () => {
     const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, handlers);
     const { httpStatus, faults } = await faultsOf({ routes }, "/readings");
     expect(httpStatus).toBe(500);
-    expect(faults).toEqual([
-      new TypeError(
-        `the handler of /greenhouse.v1.GreenhouseService/WatchReadings must return an async iterable, got ${type}; ` +
-          "declare it as an async generator function: async *",
-      ),
-    ]);
+    const problem = `the handler of ${watchReadings} must return an async iterable, got ${type}`;
+    expect(faults).toEqual([new TypeError(`${problem}; declare it as an async generator function: async *`)]);
   });
 });

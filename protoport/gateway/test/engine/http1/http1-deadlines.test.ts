@@ -4,16 +4,8 @@ import { HttpProblem, maxLingerMs } from "../../../src/http/exchange/index.ts";
 import { Http1Deadlines, retiredIdleMs, type ConnectionState } from "../../../src/engine/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
-const idle: ConnectionState = {
-  stage: "response",
-  headStarted: false,
-  retired: false,
-  clientClosed: false,
-  canProbe: false,
-  responseStarted: false,
-  congested: false,
-  stalledMs: 0,
-};
+const flags = { headStarted: false, retired: false, clientClosed: false, canProbe: false, responseStarted: false };
+const idle: ConnectionState = { stage: "response", ...flags, congested: false, stalledMs: 0 };
 
 /** Checks a state until an action is due. @returns the action or its option, and after how many milliseconds */
 function firstAction(

@@ -9,6 +9,8 @@ import { clientPreface, dataFrame, type Frame, frame, frameBytes, frameFlag, fra
 } from "../../../../testing/src/http/index.ts";
 import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
+const ignore = (): undefined => undefined;
+
 // Tests when a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
@@ -58,13 +60,8 @@ class SilentServer implements Disposable {
   /** Starts a call or a watch, and returns a function that cancels it. */
   call(kind: "call" | "watch" = "call"): () => void {
     const stable = new StableFields([":method", "POST", ":path", "/"]);
-    const receiver = {
-      onHead: () => undefined,
-      onData: () => undefined,
-      onEnd: () => undefined,
-      onWritable: () => undefined,
-      onReset: (code: number) => this.resets.push(code),
-    };
+    const onReset = (code: number): unknown => this.resets.push(code);
+    const receiver = { onHead: ignore, onData: ignore, onEnd: ignore, onWritable: ignore, onReset };
     const stream = this.#connection.open(stable, Buffer.alloc(0), receiver, kind);
     return () => stream.reset(8);
   }

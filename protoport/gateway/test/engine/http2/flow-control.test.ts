@@ -51,15 +51,9 @@ class WindowClient {
 
   /** Opens a stream with a body to send. */
   open(body: Buffer): WindowStream {
-    const stream: WindowStream = {
-      id: this.streams.length * 2 + 1,
-      body,
-      sentBytes: 0,
-      sendWindow: this.#streamSendWindow,
-      receiveWindow: this.#streamReceiveWindow,
-      received: [],
-      end: undefined,
-    };
+    const windows = { sendWindow: this.#streamSendWindow, receiveWindow: this.#streamReceiveWindow };
+    const id = this.streams.length * 2 + 1;
+    const stream: WindowStream = { id, body, sentBytes: 0, ...windows, received: [], end: undefined };
     this.streams.push(stream);
     this.#connection.send(begun(stream.id));
     return stream;

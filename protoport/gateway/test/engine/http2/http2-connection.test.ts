@@ -56,6 +56,9 @@ function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: H
   };
 }
 
+/** The header blocks of a response with about 1000 bytes. */
+const kilobyte = [statusBlock(200), encodeBlock(["x", "y".repeat(1000)])];
+
 /** A handler that always has something to send. */
 function sendEndlessly(stream: Http2Stream): void {
   const write = (): void => stream.sendData(Buffer.alloc(10_000));
@@ -318,11 +321,8 @@ describe("an HTTP/2 client", () => {
   ])("is disconnected if it sends $name without reading", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
-    await using connection = await openEngine({
-      budget,
-      limits: { ...limits, blockedTimeoutMs: 100 },
-      serve: (stream) => stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true),
-    });
+    const options = { budget, limits: { ...limits, blockedTimeoutMs: 100 } };
+    await using connection = await openEngine({ ...options, serve: (stream) => stream.sendHeaders(kilobyte, true) });
     connection.socket.pause();
     const closed = new Promise((resolve) => connection.socket.once("close", resolve));
     connection.socket.on("error", () => {});
@@ -354,15 +354,9 @@ describe("an HTTP/2 client", () => {
   test("is disconnected when its unread backlog exceeds the budget", async () => {
     using pair = quietPair();
     let closed = false;
-    serveConnection(
-      pair.server,
-      {
-        serve: (stream) => stream.sendHeaders([statusBlock(200), Buffer.alloc(1000)], true),
-        limits: farOff,
-        budget: new BacklogBudget(100_000),
-      },
-      () => (closed = true),
-    );
+    const options = { limits: farOff, budget: new BacklogBudget(100_000) };
+    const serveOptions = { ...options, serve: (stream: Http2Stream) => stream.sendHeaders(kilobyte, true) };
+    serveConnection(pair.server, serveOptions, () => (closed = true));
     pair.client.write(opening);
     for (let i = 0; i < 300; i++) pair.client.write(frameBytes(whole(2 * i + 1)));
     await expect.poll(() => closed).toBe(true);
@@ -373,7 +367,7 @@ describe("an HTTP/2 client", () => {
     let served = 0;
     const serve = (stream: Http2Stream): void => {
       served += 1;
-      stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true);
+      stream.sendHeaders(kilobyte, true);
     };
     serveConnection(pair.server, { serve });
     const calls = 2000;

@@ -16,6 +16,7 @@ const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 const limits = { concurrentStreams: 5 };
+const windowLimits = { connectionWindowBytes: 65_535, lingerMs: 60_000 };
 
 describe("the engine", () => {
   test("refuses a stream above the limit with REFUSED_STREAM (§5.1.2, §8.7)", async () => {
@@ -136,10 +137,8 @@ describe("the engine", () => {
     const pieces: string[] = [];
     await using connection = await openEngine({
       serve: (stream) => {
-        stream.receiver = receiving(stream, {
-          onData: (piece) => void pieces.push(Buffer.from(piece).toString()),
-          onEnd: () => answer(stream),
-        });
+        const onData = (piece: Uint8Array): void => void pieces.push(Buffer.from(piece).toString());
+        stream.receiver = receiving(stream, { onData, onEnd: () => answer(stream) });
       },
     });
     const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
@@ -187,18 +186,16 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.cancel));
   });
 
+  const headersAndEnd = { type: frameType.headers, flags: endHeaders | endStream };
+  const cancel = { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) };
   test.each([
     {
-      name: "a complete response to an incomplete request",
+      name: "a response",
       end: (stream: Http2Stream) => stream.sendHeaders([statusBlock(200)], true),
-      want: { type: frameType.headers, flags: endHeaders | endStream },
+      want: headersAndEnd,
     },
-    {
-      name: "a reset",
-      end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
-      want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
-    },
-  ])("sends nothing after $name on the same stream", async ({ end, want }) => {
+    { name: "a reset", end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel), want: cancel },
+  ])("sends nothing after $name on a stream with an incomplete request", async ({ end, want }) => {
     await using connection = await openEngine({
       serve: (stream) => {
         end(stream);
@@ -229,7 +226,7 @@ describe("the engine", () => {
           },
         });
       },
-      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+      limits: windowLimits,
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(begun(1), ...body, pingFrame);
@@ -244,7 +241,7 @@ describe("the engine", () => {
   test("restores the flow-control window of a body while the response is queued", async () => {
     await using connection = await openEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
-      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+      limits: windowLimits,
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);

@@ -174,11 +174,9 @@ describe("clientOf() with X-Forwarded lists", () => {
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
     { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
   ])("values to the left of a hop that $name are ignored", ({ middle, want }) => {
-    const header = {
-      "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
-      "x-forwarded-proto": "https, http, https",
-      "x-forwarded-host": "client.example, middle.example, near.example",
-    };
+    const hosts = { "x-forwarded-host": "client.example, middle.example, near.example" };
+    const schemes = { "x-forwarded-proto": "https, http, https" };
+    const header = { "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`, ...schemes, ...hosts };
     expect(clientOf("x-forwarded", header)).toEqual({ ...want, scheme: "http", host: "middle.example" });
   });
 });
@@ -193,9 +191,8 @@ test("clientOf() ignores all header fields with fields: none", () => {
   expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
 });
 
-test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
-  'has("%s") returns true for a trusted address',
-  (address) => expect(createTrustedProxies({ addresses }).has(address)).toBe(true),
+test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])('has("%s") returns true', (address) =>
+  expect(createTrustedProxies({ addresses }).has(address)).toBe(true),
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(

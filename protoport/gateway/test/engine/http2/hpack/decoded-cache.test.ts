@@ -39,12 +39,8 @@ describe("DecodedCache", () => {
     { name: "bytes that are too large to cache", text: "abc".repeat(400) },
   ])('does not find $name after caching "abc"', ({ text }) => {
     const remembered = remembering(["abc"]);
-    expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
-      undefined,
-      "read abc",
-      "read abc",
-      undefined,
-    ]);
+    const found = [text, "abc", "abc", text].map((value) => find(remembered, value));
+    expect(found).toEqual([undefined, "read abc", "read abc", undefined]);
   });
 
   test.each([

@@ -215,10 +215,8 @@ async function sendTrailersHttp1(address: Address): Promise<{ readonly httpStatu
 
 async function sendTrailersHttp2(address: Address): Promise<{ readonly httpStatus: number }> {
   using connection = await openHttp2(address);
-  const stream = connection.session.request(
-    { ":method": "POST", ":path": bed.path, "content-type": "application/json" },
-    { waitForTrailers: true },
-  );
+  const header = { ":method": "POST", ":path": bed.path, "content-type": "application/json" };
+  const stream = connection.session.request(header, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ [longField[0]]: longField[1] }));
   stream.end("{}");
   return await readHttp2Response(stream);

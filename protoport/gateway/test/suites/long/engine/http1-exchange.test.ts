@@ -67,28 +67,25 @@ describe("a client that does not read", () => {
     expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
-  test.each(["keep-alive", "close"])(
-    "is disconnected with connection: %s even if it sends empty lines",
-    async (wish) => {
-      const clock = useFakeClock();
-      const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
-      await using greenhouse = await startGreenhouse(
-        {},
-        {
-          endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
-          limits: { idleTimeoutMs: 500 },
-          admit: () => closing.resolve({ closed: nextEvent("close") }),
-        },
-      );
-      using connection = await openHttp1(greenhouse.address);
-      connection.socket.pause();
-      connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
-      const { closed } = await within(closing.promise, "the request");
-      const trickle = setInterval(() => connection.write("\r\n"), 20);
-      await clock.passUntil(closed, "the connection to be closed");
-      clearInterval(trickle);
-    },
-  );
+  test.each(["keep-alive", "close"])("is disconnected with connection: %s even if empty lines arrive", async (wish) => {
+    const clock = useFakeClock();
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: () => closing.resolve({ closed: nextEvent("close") }),
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+    const { closed } = await within(closing.promise, "the request");
+    const trickle = setInterval(() => connection.write("\r\n"), 20);
+    await clock.passUntil(closed, "the connection to be closed");
+    clearInterval(trickle);
+  });
 
   test("is disconnected without a process warning if it keeps sending a body", async () => {
     const clock = useFakeClock();

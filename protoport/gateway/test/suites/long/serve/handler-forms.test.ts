@@ -200,13 +200,10 @@ describe.each(serversThrough)("$name", ({ callers }) => {
       throw create();
     };
 
-    test.each(rows.filter(({ succeeds }) => !succeeds))(
-      "$kind: a handler that $form ends its call with the error",
-      async (row) => {
-        const { kind, handlers, messages = [] } = row;
-        await expectEnds(callers, kind, { handlers: handlers(fail) }, { messages, code, faults });
-      },
-    );
+    test.each(rows.filter(({ succeeds }) => !succeeds))("$kind: a handler that $form fails its call", async (row) => {
+      const { kind, handlers, messages = [] } = row;
+      await expectEnds(callers, kind, { handlers: handlers(fail) }, { messages, code, faults });
+    });
   });
 });
 

@@ -200,10 +200,8 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         }
       },
     });
-    using answer = await openResponse(greenhouse, version, "/sensors/a/readings?count=3", [
-      ["accept", "text/event-stream"],
-      ["accept-encoding", coding],
-    ]);
+    const accepting = Object.entries({ accept: "text/event-stream", "accept-encoding": coding });
+    using answer = await openResponse(greenhouse, version, "/sensors/a/readings?count=3", accepting);
     expect(fieldValue(answer.header, "content-encoding")).toBe(coding);
     expect(fieldValue(answer.header, "vary")).toBe("accept, accept-encoding");
     const plain = answer.body.pipe(decoder());
@@ -355,10 +353,9 @@ describe("a server stream on REST", () => {
       await nextTurn();
       yield* watchReadings(request);
     };
-    const { fetch: call } = createGateway({
-      routes: (router) => router.service(GreenhouseService, { watchReadings: inTurns }),
-      rest: { rules },
-    });
+    const register: GatewayOptions["routes"] = (router) =>
+      router.service(GreenhouseService, { watchReadings: inTurns });
+    const { fetch: call } = createGateway({ routes: register, rest: { rules } });
     const timers = new Set<number>();
     let watching = true;
     const hook = createHook({

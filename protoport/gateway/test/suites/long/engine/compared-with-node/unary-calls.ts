@@ -145,13 +145,12 @@ const invalidCases: readonly UnaryCallCase[] = [
  * Every unary call that is sent to both servers. Excludes the cases in which connect-node reports a client error, such
  * as an invalid message, as an internal error. Also excludes unknown paths, which get a response without a body.
  */
+const bodyCases = [...compressionCases, ...limitCases, ...messageCases];
 export const unaryCallTable: readonly UnaryCallCase[] = [
   ...outcomeCases,
   ...headerCases,
   ...timeoutCases,
-  ...compressionCases,
-  ...limitCases,
-  ...messageCases,
+  ...bodyCases,
   ...getCases,
   ...invalidCases,
 ];
