@@ -61,6 +61,7 @@ test.each(["\n", "\r\n"])("readConfiguration removes the line break %j", (end) =
 test.each(["\n", "\r\n"])("plantLocationOf removes the line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`, "/nowhere")).toEqual({ kind: "sqlite", path: "plants.db" });
   expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must not begin or end with white space");
+  expect(() => plantLocationOf("", "/url ")).toThrow("DATABASE_URL_FILE must not begin or end with white space");
 });
 
 test("readConfiguration returns the defaults", () => {
@@ -229,6 +230,9 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?'],
     ["TLS_CERT instead of TLS_CERT_FILE", { TLS_CERT: someFile },
       'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?'],
+    ["TLS_KEY instead of TLS_KEY_FILE", { TLS_KEY: someFile }, 'unknown setting "TLS_KEY", did you mean "TLS_KEY_FILE"?'],
+    ["JWT keys without the suffix _FILE", { PLANTSTORE_JWT_KEYS: someFile },
+      'unknown setting "PLANTSTORE_JWT_KEYS", did you mean "PLANTSTORE_JWT_KEYS_FILE"?'],
     ["an unknown setting that is similar to no other", { PLANTSTORE_WATERING_CAN: "1" },
       'unknown setting "PLANTSTORE_WATERING_CAN"'],
     ["an unknown setting with a very long name", { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
@@ -242,7 +246,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
 test.each([
   ["PLANTSTORE_SERVICE_HOST", "10.0.0.1"], ["PLANTSTORE_SERVICE_PORT_HTTP", "80"],
   ["PLANTSTORE_PORT", "tcp://10.0.0.1:80"], ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
-  ["PLANTSTORE_CANARY_SERVICE_PORT", "80"], ["PLANTSTORE_TOKEN", ""],
+  ["PLANTSTORE_CANARY_SERVICE_PORT", "80"], ["PLANTSTORE_PORT_80_SCTP_ADDR", "10.0.0.1"], ["PLANTSTORE_TOKEN", ""],
 ])("the unknown setting %s=%j is ignored by readConfiguration", (name, value) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });

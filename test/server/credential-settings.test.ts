@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { JwtSource, TokenSources } from "@protoport/auth";
 import { readConfiguration } from "../../src/server/configuration.ts";
-import { credentialSourcesOf, tokenSourcesOf } from "../../src/server/credential-settings.ts";
+import { credentialSourcesOf, settingNamesOfSources, tokenSourcesOf } from "../../src/server/credential-settings.ts";
 import { problemsOf } from "../support/server/problems-of.ts";
 
 type Texts = Record<string, string>;
@@ -38,6 +38,13 @@ test.each([
   );
 });
 
+test.for([
+  [undefined, "PLANTSTORE_JWT_ISSUERS"],
+  ["jwks.json", "PLANTSTORE_JWT_KEYS_FILE"],
+])("settingNamesOfSources with the keys file %s names JWTs by %s", ([jwtKeysFile, want]) => {
+  expect(settingNamesOfSources({ jwtKeysFile }).jwt).toBe(want);
+});
+
 describe("tokenSourcesOf", () => {
   test("returns undefined without settings", () => {
     expect(sourcesOf({})).toBeUndefined();
@@ -60,19 +67,16 @@ describe("tokenSourcesOf", () => {
         { jwt: [{ ...issuer, keysFile: someFile }] }],
       ["an issuer with stricter token requirements",
         { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "ES256, EdDSA", PLANTSTORE_JWT_TYPE: "at+jwt",
-          PLANTSTORE_PROVIDER_SCOPES: "enforced" },
-        { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], type: "at+jwt", enforceScopes: true }] }],
+          PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id", PLANTSTORE_PROVIDER_SCOPES: "enforced" },
+        { jwt: [{ ...issuer, audienceClaim: "client_id", algorithms: ["ES256", "EdDSA"], type: "at+jwt", enforceScopes: true }] }],
       ["an issuer with other scope claims",
         { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
         { jwt: [{ ...issuer, enforceScopes: true, scopeClaims: ["scp", "roles"] }] }],
       ["an introspection endpoint",
-        {...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants", PLANTSTORE_PROVIDER_SCOPES: "enforced" }, { introspection: { url: "https://id.example/introspect",
-            clientId: "plantstore",
-            clientSecretFile: someFile,
-            audiences: ["plants"],
-            enforceScopes: true,
-          },
-        }],
+        { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants",
+          PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id", PLANTSTORE_PROVIDER_SCOPES: "enforced" },
+        { introspection: { url: "https://id.example/introspect", clientId: "plantstore", clientSecretFile: someFile,
+            audiences: ["plants"], subjectClaim: "client_id", enforceScopes: true } }],
     ],
   )("returns %s and no other sources", (_name, environment, want) => {
     expect(sourcesOf(environment)).toEqual({

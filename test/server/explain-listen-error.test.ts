@@ -11,11 +11,13 @@ test.each(
     { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
     { code: "EADDRINUSE", syscall: "bind",
       want: "cannot listen on PORT: port 8080 of ::1 is in use; choose another port, such as 8081" },
+    { code: "EADDRINUSE", syscall: "listen", port: 65_535,
+      want: "cannot listen on PORT: port 65535 of ::1 is in use; choose another port, such as 65534" },
     { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'cannot listen on HOST: it must be an address of this machine, got "::1"' },
   ],
-)("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {
+)("explainListenError names the setting for $code from $syscall()", ({ want, port = 8080, ...fields }) => {
   const cause = Object.assign(new Error("message of the system"), fields);
-  expect(explainListenError(cause, at)).toEqual(new Error(want, { cause }));
+  expect(explainListenError(cause, { ...at, port })).toEqual(new Error(want, { cause }));
 });
 
 test.each([

@@ -7,7 +7,7 @@ import { PlantMetrics } from "../../src/server/plant-metrics.ts";
 import { plantProtected } from "../../src/service/index.ts";
 import type { StartedServer } from "../../src/server/index.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, createSigningKey, createTempFolder, exchange, exchangeHttp1, type Frame,
+import { type Address, createCertificate, createSigningKey, createTempFolder, exchange, exchangeHttp1, fieldValue, type Frame,
   frameType, headersFrame, type HttpRequest, type HttpVersion, openFrames, resetFrame, rpcRequest,
   startIdentityProvider, type TempFolder, testAudience, wireFormats, within } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
@@ -188,6 +188,19 @@ test("metrics record a batch's size and duration", async () => {
   expect(await added(name, "1.1", request)).toEqual([{ name, labels, value: 1 }]);
 });
 
+test("metrics count failed batches separately", () => {
+  using metrics = new PlantMetrics("sqlite");
+  for (const error of [undefined, new Error("the disk is full"), undefined]) metrics.onBatch([])(error);
+  const points = metrics.collect().find(({ name }) => name === "db.client.operation.duration")?.points ?? [];
+  const want = [
+    [undefined, 2],
+    ["_OTHER", 1],
+  ];
+  expect(
+    points.map((point) => [point.attributes["error.type"], "counts" in point && point.counts.reduce((a, b) => a + b)]),
+  ).toEqual(want);
+});
+
 test("metrics have the number of open connections and the readiness", async () => {
   const value = async (name: string, labels: object): Promise<number | undefined> =>
     readSamples(await scrape(server)).find(
@@ -216,10 +229,12 @@ test("labels never contain ids, paths, tokens or subjects that clients send", as
   expect(text).not.toContain(token);
 });
 
-test("only the admin address serves /metrics, and it serves nothing else", async () => {
+test("only the admin address serves /metrics, and it otherwise serves only /problems", async () => {
   const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
   expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
   expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
+  const problems = await exchange(adminOf(server), "1.1", get("/problems"));
+  expect([String(problems.body), fieldValue(problems.header, "cache-control")]).toEqual(["{}", "no-store"]);
   expect(adminOf(server).address).toBe("127.0.0.1");
 });
 

@@ -107,7 +107,7 @@ describe("x-request-id", () => {
   });
 });
 
-test("CORS exposes x-request-id to pages from other origins", async () => {
+test("CORS exposes x-request-id and rate limits to pages from other origins", async () => {
   await using server = await startPlantServer({ corsOrigins: "*" });
   const response = await exchange(server.address, "1.1", {
     httpMethod: "DELETE",
@@ -115,7 +115,7 @@ test("CORS exposes x-request-id to pages from other origins", async () => {
     header: [["origin", "https://shop.example"]],
   });
   const header = new Map(response.header);
-  expect(header.get("access-control-expose-headers")).toContain("X-Request-Id");
+  expect(header.get("access-control-expose-headers")).toContain("X-Request-Id, RateLimit, RateLimit-Policy");
   const want = ["*", expect.stringMatching(generatedId)];
   expect([header.get("access-control-allow-origin"), header.get("x-request-id")]).toEqual(want);
 });

@@ -1,4 +1,6 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "../../src/server/index.ts";
@@ -7,7 +9,8 @@ import { logUpkeep, watchStoreFailure } from "../../src/server/start-server.ts";
 import { silentLog } from "@protoport/telemetry/logs";
 import { createByteReader, exchangeHttp1, fieldValue, openSocket, overHttp1 } from "@protoport/testing/http";
 // oxfmt-ignore
-import { createSigningKey, createTempFolder, type IdentityProvider, openLogLines, startIdentityProvider, testAudience
+import { createSigningKey, createTempFolder, type IdentityProvider, openLogLines, startIdentityProvider, testAudience,
+  within
 } from "@protoport/testing/process";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
@@ -91,6 +94,7 @@ test("the log names the listening Unix socket and the protocols", async () => {
   using folder = createTempFolder();
   const path = folder.file("socket");
   const server = await startConfigured({ HOST: `unix:${path}`, PLANTSTORE_MCP: "on" });
+  expect(statSync(path).mode & 0o777).toBe(0o660);
   await server.drain();
   const line = server.lines().find(({ msg }) => msg === "listening");
   expect(line).toMatchObject({ address: path, protocols: "REST, Connect, gRPC, gRPC-Web, MCP" });
@@ -188,6 +192,13 @@ describe("the protected resource metadata (RFC 9728)", () => {
 });
 
 describe("startServer", () => {
+  test("closes a connection at PLANTSTORE_MAX_CONNECTION_AGE_MS", async () => {
+    await using server = await start({ PLANTSTORE_MAX_CONNECTION_AGE_MS: "1" });
+    const socket = connect(server.port, "127.0.0.1").resume();
+    socket.write("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
+    await within(once(socket, "close"), "the end of the connection", 5_000);
+  });
+
   test("closes everything when its port is in use", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("tokens"), "");
@@ -195,6 +206,9 @@ describe("startServer", () => {
     await using other = await start({});
     await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(
       `port ${other.port} of 127.0.0.1 is in use`,
+    );
+    await expect(start({ ...watched, PLANTSTORE_ADMIN_ADDRESS: String(other.port) })).rejects.toThrow(
+      `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${other.port} of 127.0.0.1 is in use`,
     );
   });
 
@@ -230,6 +244,7 @@ test("a server logs each store maintenance task once, with its duration", async 
   expect(ofUpkeep()).toMatchObject([migrated]);
   using db = new DatabaseSync(folder.file("plants.db"));
   const record = "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, 0, '', '', 1)";
+  db.exec(record.replace("1, 0", "1, (unixepoch() - 89 * 86400) * 1000"));
   for (let i = 0; i < 3; i++) db.exec(record);
   await started();
   const dropped = { level: "info", msg: "old deletion records dropped", count: 2, lastedMs: expect.any(Number) };

@@ -136,7 +136,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
     ratePerAddress: { on: { ratePerAddress: 0.001 }, observe: secondDelete },
     requestIdResponses: { on: { requestIdResponses: "always" },
       observe: async (server) => (await server.get("/livez")).headers.has("x-request-id") },
-    logProbes: { with: { log: log.log }, on: { logProbes: "off" },
+    logProbes: { with: { log: log.log, publicUrl }, on: { logProbes: "off" },
       observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length },
     jwtIssuers: { with: { publicUrl }, on: { jwtIssuers: ["https://id.example"] },
       observe: (server) => bodyOf(server.getResource()) },
@@ -219,7 +219,7 @@ const audits = ["always", "by-level"] as const;
 const logs = levels.flatMap((level) => audits.map((audit) => ({ level, audit })));
 
 test.each(logs)(
-  "metrics count each call with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit in the environment",
+  "metrics count, and the audit trail may list, each call with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit in the environment",
   async ({ level, audit }) => {
     await using server = await startConfigured(
       { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" },
@@ -234,5 +234,7 @@ test.each(logs)(
     const durations = server.collectMetrics().find(({ name }) => name === "http.server.request.duration");
     const want = [204, 400];
     expect(durations?.points.map(({ attributes }) => attributes["http.response.status_code"]).toSorted()).toEqual(want);
+    const isLogged = level === "info" || (level !== "silent" && audit === "always");
+    expect(server.lines().filter(({ msg }) => msg === "call")).toHaveLength(isLogged ? 2 : 0);
   },
 );

@@ -6,30 +6,13 @@ import { preloadStorage } from "../../../../src/server/preload-storage.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { closing, createTempFolder } from "@protoport/testing/process";
 
-const url = "sqlite:plants.db";
-
-test.each([
-  ["starts a thread for serve with an SQLite store", ["serve"], url, true],
-  ["starts a thread for serve with a flag", ["serve", "--port", "0"], url, true],
-  ["starts a thread for a demo", ["serve", "--demo"], undefined, true],
-  ["starts no thread without a database URL", ["serve"], undefined, false],
-  ["starts no thread for PostgreSQL", ["serve"], "postgres://db/plants", false],
-  ["starts no thread for --database-url=memory:", ["serve", "--database-url=memory:"], url, false],
-  ["starts no thread for --database-url memory:", ["serve", "--database-url", "memory:"], url, false],
-  ["starts no thread for serve --print-config", ["serve", "--print-config"], url, false],
-  ["starts no thread for serve --help", ["serve", "--help"], url, false],
-  ["starts no thread for import", ["import", "ids"], url, false],
-])("preloadStorage %s in advance", async (_name, words, database, begins) => {
+test("a store uses the thread that preloadStorage has started", async () => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);
   process.on("worker", count);
-  preloadStorage(words, { DATABASE_URL: database });
-  // Node emits the event in the event loop's next turn.
-  await new Promise(setImmediate);
-  expect(workers).toHaveLength(begins ? 1 : 0);
+  preloadStorage(["serve"], { DATABASE_URL: "sqlite:plants.db" });
   await using _ = closing(await StorageThread.start({ file: folder.file("plants.db"), migrates: true }));
-  // The store uses the thread that is already running.
   expect(workers).toHaveLength(1);
   process.off("worker", count);
 });
