@@ -58,12 +58,7 @@ function toRequest(given: Given): CredentialRequest {
 }
 
 async function refusedWith(admit: BearerAuth["admit"], request: CredentialRequest): Promise<ConnectError> {
-  const error: unknown = await Promise.resolve()
-    .then(() => admit(request))
-    .then(
-      () => undefined,
-      (refusal: unknown) => refusal,
-    );
+  const error: unknown = await (async () => await admit(request))().catch((refusal: unknown) => refusal);
   if (error instanceof ConnectError) return error;
   throw new Error(`expected a ConnectError, not ${String(error)}`);
 }
@@ -255,10 +250,8 @@ describe("createBearerAuth", () => {
 
   test("calls requiredScope once per procedure", async () => {
     const procedures: string[] = [];
-    const { admit } = createBearerAuth(synchronous, {
-      realm,
-      requiredScope: (procedure) => (procedures.push(procedure), undefined),
-    });
+    const requiredScope = (procedure: string): undefined => void procedures.push(procedure);
+    const { admit } = createBearerAuth(synchronous, { realm, requiredScope });
     for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"])
       await admit(toRequest({ procedure, authorization: "Bearer good" }));
     expect(procedures).toEqual(["/a.B/C", "/a.B/D"]);

@@ -162,10 +162,8 @@ test("reload reads every source again", async () => {
 test("openTokenVerifier imports jose only for JWTs, and does not keep the process alive", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "");
-  const sources: TokenSources = {
-    tokenHashesFile: folder.file("file"),
-    jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keysUrl: "http://127.0.0.1:1/keys" }],
-  };
+  const jwt = [{ issuer: "urn:unavailable", audiences: ["a"], keysUrl: "http://127.0.0.1:1/keys" }];
+  const sources: TokenSources = { tokenHashesFile: folder.file("file"), jwt };
   const program = `
     import { registerHooks } from "node:module";
     registerHooks({ resolve(name, context, next) { if (name === "jose") console.log("jose"); return next(name, context); } });

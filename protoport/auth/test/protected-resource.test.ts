@@ -17,10 +17,8 @@ const scopes = ["orders:delete"];
 async function documentOf(endpoint: Endpoint | undefined): Promise<Record<string, unknown>> {
   if (endpoint === undefined) throw new Error("there is no endpoint");
   const response = await askEndpoint(endpoint);
-  expect(response).toMatchObject({
-    httpStatus: 200,
-    header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
-  });
+  const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
+  expect(response).toMatchObject({ httpStatus: 200, header });
   return JSON.parse(String(response.body));
 }
 
@@ -53,12 +51,8 @@ describe("createResourceMetadata", () => {
   });
 
   test("omits members without values (RFC 9728 §2) and non-URL issuers", async () => {
-    const { endpoints } = createResourceMetadata({
-      name: "Orders",
-      publicUrl: new URL("https://orders.example"),
-      issuers: ["orders-ci"],
-      scopes: [],
-    });
+    const publicUrl = new URL("https://orders.example");
+    const { endpoints } = createResourceMetadata({ name: "Orders", publicUrl, issuers: ["orders-ci"], scopes: [] });
     expect(endpoints).toHaveLength(1);
     const names = ["resource", "bearer_methods_supported", "resource_name"];
     expect(Object.keys(await documentOf(endpoints[0]))).toEqual(names);
@@ -105,13 +99,8 @@ describe.each(
   ];
 
   test("links to the metadata document for the requested URL", async () => {
-    const metadata = createResourceMetadata({
-      name: "Orders",
-      publicUrl: new URL(publicUrl),
-      issuers,
-      scopes,
-      paths: ["/mcp", "/report"],
-    });
+    const settings = { name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes };
+    const metadata = createResourceMetadata({ ...settings, paths: ["/mcp", "/report"] });
     const auth = createBearerAuth(rejectAll, { realm: "orders", resourceMetadata: metadata });
     await using gateway = await openEveryTransport({
       routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),

@@ -121,13 +121,8 @@ test("MCP lists the scopes of each tool", async () => {
 });
 
 test("requiredScopesOf returns each scope of an RPC once", () => {
-  expect(greenhouse.methods.map(requiredScopesOf)).toEqual([
-    [],
-    ["beds.water", "beds.manage"],
-    ["readings.watch"],
-    ["readings.record"],
-    undefined,
-  ]);
+  const scopes = [[], ["beds.water", "beds.manage"], ["readings.watch"], ["readings.record"], undefined];
+  expect(greenhouse.methods.map(requiredScopesOf)).toEqual(scopes);
   expect(GreenhouseService.methods.flatMap(requiredScopesOf)).toEqual(Array(5).fill(undefined));
 });
 
@@ -138,12 +133,8 @@ const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<Ga
 
 const noScopes = { GetReading: [], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
 
-const otherGreenhouse = scopedGreenhouse({
-  GetReading: [],
-  WaterBed: [],
-  WatchReadings: ["readings.watch"],
-  RecordReadings: ["readings.record"],
-});
+const watched = { WatchReadings: ["readings.watch"], RecordReadings: ["readings.record"] };
+const otherGreenhouse = scopedGreenhouse({ GetReading: [], WaterBed: [], ...watched });
 
 describe.each(
   // oxfmt-ignore
@@ -284,11 +275,8 @@ test("describeSecurity refuses a service missing from the option services", () =
   expect(call).toThrow(expect.objectContaining({ code: "ERR_OPTIONS" }));
 });
 
-const notUtf8 = {
-  name: "a scope that is not UTF-8",
-  wireType: WireType.LengthDelimited,
-  data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
-};
+const invalidUtf8 = new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish();
+const notUtf8 = { name: "a scope that is not UTF-8", wireType: WireType.LengthDelimited, data: invalidUtf8 };
 
 test.each(
   // oxfmt-ignore

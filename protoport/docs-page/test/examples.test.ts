@@ -3,14 +3,9 @@ import type { Media, Schema } from "../src/files/description.ts";
 import { exampleOf } from "../src/files/example.ts";
 
 const description = { info: { title: "t", version: "1" }, paths: {} };
-const order: Schema = {
-  type: "object",
-  properties: {
-    item: { type: "string" },
-    price: { type: "integer", readOnly: true },
-    coupon: { type: "string", writeOnly: true },
-  },
-};
+const coupon = { type: "string", writeOnly: true };
+const orderFields = { item: { type: "string" }, price: { type: "integer", readOnly: true }, coupon };
+const order: Schema = { type: "object", properties: orderFields };
 const orders: Schema = { type: "object", properties: { orders: { type: "array", items: order } } };
 
 test.each([

@@ -17,11 +17,8 @@ test("operationsOf returns the operations of a path, without its other members",
   const object: OperationObject = { responses: {} };
   const item = { get: object, query: object, summary: "Orders", additionalOperations: { PROPFIND: object } };
   const operations = operationsOf({ info: { title: "t", version: "1" }, paths: { "/orders": item } });
-  expect(operations.map(({ id, method }) => [id, method])).toEqual([
-    ["GET /orders", "GET"],
-    ["QUERY /orders", "QUERY"],
-    ["PROPFIND /orders", "PROPFIND"],
-  ]);
+  const found = operations.map(({ id, method }) => `${id}, ${method}`);
+  expect(found).toEqual(["GET /orders, GET", "QUERY /orders, QUERY", "PROPFIND /orders, PROPFIND"]);
 });
 
 test("operationsOf lists an operation for each method, named by its operationId", () => {
@@ -77,22 +74,16 @@ test("groupsOf returns the tags with operations in their order, other operations
   };
   const tags = [{ name: "a", description: "About a." }, { name: "empty" }, { name: "b" }];
   const groups = groupsOf({ info: { title: "t", version: "1" }, tags, paths });
-  expect(groups.map(({ name, operations }) => [name, operations.map(({ path }) => path)])).toEqual([
-    ["a", ["/3"]],
-    ["b", ["/2", "/4"]],
-    ["Operations", ["/1"]],
-  ]);
+  const found = groups.map(({ name, operations }) => [name, ...operations.map(({ path }) => path)].join(" "));
+  expect(found).toEqual(["a /3", "b /2 /4", "Operations /1"]);
   expect(groups[0]?.description).toBe("About a.");
 });
 
 test("groupsOf returns undeclared tags after declared ones, before operations without a tag", () => {
   const paths = { "/1": operationWith(), "/2": operationWith("b"), "/3": operationWith("a"), "/4": operationWith("b") };
   const groups = groupsOf({ info: { title: "t", version: "1" }, tags: [{ name: "a" }], paths });
-  expect(groups.map(({ name, operations }) => [name, operations.map(({ path }) => path)])).toEqual([
-    ["a", ["/3"]],
-    ["b", ["/2", "/4"]],
-    ["Operations", ["/1"]],
-  ]);
+  const found = groups.map(({ name, operations }) => [name, ...operations.map(({ path }) => path)].join(" "));
+  expect(found).toEqual(["a /3", "b /2 /4", "Operations /1"]);
 });
 
 test.each([
@@ -101,10 +92,8 @@ test.each([
   { status: 500, want: "default" },
 ])("responseOf returns the response $want for the status $status", ({ status, want }) => {
   const responses = Object.fromEntries(["default", "4XX", "404"].map((name) => [name, { description: name }]));
-  const [operation = expect.unreachable()] = operationsOf({
-    info: { title: "t", version: "1" },
-    paths: { "/a": { get: { responses } } },
-  });
+  const paths = { "/a": { get: { responses } } };
+  const [operation = expect.unreachable()] = operationsOf({ info: { title: "t", version: "1" }, paths });
   expect(responseOf(operation, status)?.description).toBe(want);
 });
 

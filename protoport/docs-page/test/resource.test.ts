@@ -10,10 +10,8 @@ import { exchange, type Field, type HttpResponse } from "../../testing/src/index
 const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;
 
-const gateway = createGateway({
-  routes: () => {},
-  endpoints: createDocsPage({ document: () => ((documentsMade += 1), document), open: true }),
-});
+const endpoints = createDocsPage({ document: () => ((documentsMade += 1), document), open: true });
+const gateway = createGateway({ routes: () => {}, endpoints });
 let at: BoundAddress;
 beforeAll(async () => {
   at = await gateway.listen({ host: "127.0.0.1" });

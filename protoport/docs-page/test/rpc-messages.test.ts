@@ -100,11 +100,9 @@ test.each<FormRow>(
       want: ['{"shelf":"a"}'] },
   ],
 )("messagesOf writes $name", ({ template = "/v1/{shelf}", body = "", values, bodies = [], want }) => {
-  const object: OperationObject = {
-    responses: {},
-    parameters: [shelf, room, ...queryParameters],
-    "x-rpc": { procedure: "/a.A/Get", path: template, body },
-  };
+  const parameters = [shelf, room, ...queryParameters];
+  const rpc = { procedure: "/a.A/Get", path: template, body };
+  const object: OperationObject = { responses: {}, parameters, "x-rpc": rpc };
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   expect(messagesOf({ id: "get", path: "/v1/{shelf}", method: "GET", object }, input, bodies)).toEqual(want);
 });

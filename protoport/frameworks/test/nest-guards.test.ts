@@ -73,11 +73,8 @@ function createApplication(guard: unknown, wrappers: readonly Wrapper[], canActi
     [`getGlobalRequest${kind}`, () => []],
   ]);
   const creator = { ...singleton, instance: new ExternalContextCreator(canActivate) };
-  const modules = wrappers.map((wrapper): NestModule => ({
-    providers: new Map(),
-    injectables: new Map([[guard, wrapper]]),
-    middlewares: new Map(),
-  }));
+  const parts = { providers: new Map(), middlewares: new Map() };
+  const modules = wrappers.map((wrapper): NestModule => ({ ...parts, injectables: new Map([[guard, wrapper]]) }));
   return {
     configuration: { config: { ...Object.fromEntries(getters), getGlobalPrefix: () => "" } },
     container: {

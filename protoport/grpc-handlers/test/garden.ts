@@ -6,10 +6,8 @@ import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 
 /** The folders with the garden's definition and with what it imports. */
-export const includeDirs: readonly string[] = [
-  join(projectFolder, "protoport/grpc-handlers/test/proto"),
-  join(projectFolder, "protoport/gateway/proto"),
-];
+const folders = ["protoport/grpc-handlers/test/proto", "protoport/gateway/proto"];
+export const includeDirs: readonly string[] = folders.map((folder) => join(projectFolder, folder));
 
 export function loadGarden(options: Options = {}): ServiceDefinition {
   const loaded = loadSync("garden/v1/garden.proto", { includeDirs: [...includeDirs], longs: String, ...options });

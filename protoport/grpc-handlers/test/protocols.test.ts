@@ -241,11 +241,8 @@ describe("the gateway in front of grpc-js handlers", () => {
       called.push(call.getPath());
       call.end();
     };
-    await using server = await startGarden(
-      { listTrees },
-      {},
-      { interceptors: [delayUntilCancelled(arrived.resolve, passedOn.resolve)] },
-    );
+    const interceptors = [delayUntilCancelled(arrived.resolve, passedOn.resolve)];
+    await using server = await startGarden({ listTrees }, {}, { interceptors });
     const onStart = (cancel: () => void): void => void arrived.promise.then(cancel);
     await callGarden(server.address.port, { method: "ListTrees", onStart });
     await passedOn.promise;

@@ -42,14 +42,8 @@ export async function watch(path: string, changes: Partial<FileToWatch> = {}): P
     });
   const close = (): void => opened.value.close();
   const reload = (): Promise<void> => opened.value.reload();
-  const watching = {
-    applied,
-    messages,
-    reload,
-    close,
-    hasApplied: (part: string) => within(hasApplied(part), part),
-    [Symbol.dispose]: close,
-  };
+  const appliedInTime = (part: string) => within(hasApplied(part), part);
+  const watching = { applied, messages, reload, close, hasApplied: appliedInTime, [Symbol.dispose]: close };
   return Object.assign(Object.create(opened.value), watching);
 }
 

@@ -84,10 +84,8 @@ test("an introspection endpoint gets a POST form with the client credentials (RF
   expect(request?.method).toBe("POST");
   expect(request?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
   expect(request?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
-  expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
-    token: "a+token/with~signs==",
-    token_type_hint: "access_token",
-  });
+  const form = { token: "a+token/with~signs==", token_type_hint: "access_token" };
+  expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual(form);
 });
 
 test.each([
@@ -185,11 +183,8 @@ describe("a failing introspection endpoint", () => {
     const outcomes = await Promise.all(names.map((name) => outcomeOf(endpoint, `opaque-token-${name}`)));
     const reason = expect.stringMatching(want);
     expect(outcomes).toEqual(names.map(() => ({ kind: "unavailable", reason, retryAfterS: 1 })));
-    const warning = {
-      errorCode: "ERR_INTROSPECTION_UNAVAILABLE",
-      endpoint: expect.stringMatching(/\/introspect$/),
-      problem: expect.stringMatching(want),
-    };
+    const [url, problem] = [expect.stringMatching(/\/introspect$/), expect.stringMatching(want)];
+    const warning = { errorCode: "ERR_INTROSPECTION_UNAVAILABLE", endpoint: url, problem };
     expect(warnings).toEqual(isAboutToken ? [] : [warning]);
     expect(JSON.stringify(warnings)).not.toContain("opaque-token");
     // After the endpoint has failed for five tokens, no other token is sent to it.
@@ -295,10 +290,8 @@ describe("a failing introspection endpoint", () => {
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};
     const pending = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
-    expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
-      kind: "unavailable",
-      reason: expect.stringContaining("64 introspection requests"),
-    });
+    const reason = expect.stringContaining("64 introspection requests");
+    expect(await outcomeOf(endpoint, "one-more")).toMatchObject({ kind: "unavailable", reason });
     endpoint.verifier.close?.();
     const outcomes = await Promise.all(pending);
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
@@ -324,10 +317,8 @@ test.each([
 ])("openIntrospectionVerifier reports $name as a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
   using folder = createTempFolder();
   const clientSecretFile = folder.write("secret", secret);
-  const result = await openIntrospectionVerifier(
-    { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source },
-    quietLog,
-  );
+  const complete = { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source };
+  const result = await openIntrospectionVerifier(complete, quietLog);
   expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
 });
 

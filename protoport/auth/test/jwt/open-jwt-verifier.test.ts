@@ -60,12 +60,8 @@ const base64url = (value: object | string): string =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
 test.each(["RS256", "PS256", "ES256", "EdDSA"])("a valid token may use %s as its algorithm", async (algorithm) => {
-  expect(await outcomeOf(await provider.sign({ sub: "ada" }, {}, keys[algorithm]))).toEqual({
-    kind: "principal",
-    subject: "ada",
-    issuer: provider.issuer,
-    scopes: "all",
-  });
+  const want = { kind: "principal", subject: "ada", issuer: provider.issuer, scopes: "all" };
+  expect(await outcomeOf(await provider.sign({ sub: "ada" }, {}, keys[algorithm]))).toEqual(want);
 });
 
 test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
@@ -141,14 +137,9 @@ test("an invalid token gets the outcome expired a second after the clock skew", 
   expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
 
 test("an invalid token is rejected if its exp is infinite", async () => {
-  const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
-    '"exp":0',
-    '"exp":1e999',
-  );
-  expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
-    kind: "invalid",
-    reason: '"exp" must be a NumericDate',
-  });
+  const payload = `{"iss":"${provider.issuer}","sub":"ada","aud":"${testAudience}","exp":1e999}`;
+  const want = { kind: "invalid", reason: '"exp" must be a NumericDate' };
+  expect(await outcomeOf(await provider.sign(payload))).toMatchObject(want);
 });
 
 test("an invalid token is rejected if its algorithm is not allowed", async () =>
@@ -169,15 +160,11 @@ test("an invalid token is rejected if its own header contains the key", async ()
 });
 
 test("an invalid token is rejected if several keys match and it has no kid", async () => {
-  const twoKeyProvider = await startIdentityProvider(
-    await createSigningKey("ES256", "a"),
-    await createSigningKey("ES256", "b"),
-  );
+  const [a, b] = [await createSigningKey("ES256", "a"), await createSigningKey("ES256", "b")];
+  const twoKeyProvider = await startIdentityProvider(a, b);
   using by = await open({ issuer: twoKeyProvider.issuer });
-  expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
-    kind: "invalid",
-    reason: expect.stringContaining("several keys match"),
-  });
+  const want = { kind: "invalid", reason: expect.stringContaining("several keys match") };
+  expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject(want);
   twoKeyProvider.stop();
 });
 
@@ -295,16 +282,11 @@ test("openJwtVerifier rejects tokens of keys removed from a key file", async () 
   const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
   using by = await openWithLog(log, { keysFile: path });
   const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
-  expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
-    { kind: "principal" },
-    { kind: "invalid" },
-  ]);
+  const kinds = async () => [(await outcomeOf(oldToken, by)).kind, (await outcomeOf(newToken, by)).kind];
+  expect(await kinds()).toEqual(["principal", "invalid"]);
   writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
   await by.reload?.();
-  expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
-    { kind: "invalid" },
-    { kind: "principal" },
-  ]);
+  expect(await kinds()).toEqual(["invalid", "principal"]);
   expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
 });
 

@@ -2,11 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { parseCertificates, readKeyPair, validityProblem } from "../../src/files/index.ts";
 
-const [first, other, expired] = [
-  createCertificate("first"),
-  createCertificate("other"),
-  createCertificate("expired", new Date("2021-01-01T00:00:00Z")),
-];
+const [first, other] = [createCertificate("first"), createCertificate("other")];
+const expired = createCertificate("expired", new Date("2021-01-01T00:00:00Z"));
 
 test.each([
   { name: "a pair", pair: first },

@@ -75,10 +75,6 @@ test("the buf command keeps the server's path prefix", () => {
 
 test("writeCurl disables buffering for a stream, and reads a file body", () => {
   const request = { ...callOf({}).request, body: new File(["a"], "leaf.txt") };
-  expect(writeCurl(callOf({ request, isStream: true })).split(" \\\n  ")).toEqual([
-    "curl -iN",
-    "-X POST",
-    "--data-binary '@leaf.txt'",
-    "'http://127.0.0.1:1/a'",
-  ]);
+  const words = ["curl -iN", "-X POST", "--data-binary '@leaf.txt'", "'http://127.0.0.1:1/a'"];
+  expect(writeCurl(callOf({ request, isStream: true }))).toBe(words.join(" \\\n  "));
 });

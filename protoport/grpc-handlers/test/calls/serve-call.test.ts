@@ -83,11 +83,10 @@ test.each(methods)("an error of %s after a cancellation is not reported", async 
   expect(garden.faults).toEqual([]);
 });
 
+const respondWith = (treeId: number) => (_: unknown, callback: Callback) => callback(null, { treeId });
+
 test("a handler with the definition's name precedes one in lower case", async () => {
-  const handlers = {
-    getTree: (_: unknown, callback: Callback) => callback(null, { treeId: 1 }),
-    GetTree: (_: unknown, callback: Callback) => callback(null, { treeId: 2 }),
-  };
+  const handlers = { getTree: respondWith(1), GetTree: respondWith(2) };
   await using garden = await startGarden(handlers);
   const { messages } = await callGarden(garden.address.port, { method: "GetTree" });
   expect(messages).toMatchObject([{ treeId: "2" }]);
@@ -124,11 +123,8 @@ test.each(methods)("only the first request of %s that cannot be read is reported
   const definition = loadGarden();
   const unreadable = Object.assign({}, definition[method], { requestDeserialize: failing });
   await using garden = await startGarden(allHandlers(read), {}, {}, { ...definition, [method]: unreadable });
-  for (const _ of [1, 2])
-    expect(await callGarden(garden.address.port, { method })).toMatchObject({
-      code: status.INVALID_ARGUMENT,
-      details: "the request does not match its definition",
-    });
+  const want = { code: status.INVALID_ARGUMENT, details: "the request does not match its definition" };
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(want);
   expect(garden.faults.map(({ error, what }) => [messageOf(error), what])).toEqual([
     ["index out of range", `requestDeserialize of /garden.v1.Garden/${method} failed`],
   ]);

@@ -128,12 +128,8 @@ test.each(
   const refusals = "refusals" in rest ? rest.refusals : "info";
   const deletions = "deletions" in rest ? rest.deletions : "info";
   const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines(deletions)];
-  createCallLog({
-    log: log.log,
-    auditLog: auditLog.log,
-    deletionLog: deletionLog.log,
-    auditOf: () => ({ trail, fields: {} }),
-  })?.(requestWith({}));
+  const logs = { log: log.log, auditLog: auditLog.log, deletionLog: deletionLog.log };
+  createCallLog({ ...logs, auditOf: () => ({ trail, fields: {} }) })?.(requestWith({}));
   expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
 });
 

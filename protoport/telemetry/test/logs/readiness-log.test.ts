@@ -10,13 +10,8 @@ const notReady = (part: string, problem: string) => ({
   part,
   problem,
 });
-const readyAgain = (part: string, problem: string) => ({
-  level: "warn",
-  msg: "ready again",
-  part,
-  problem,
-  lastedMs: expect.any(Number),
-});
+const lastedMs = expect.any(Number);
+const readyAgain = (part: string, problem: string) => ({ level: "warn", msg: "ready again", part, problem, lastedMs });
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -37,13 +37,9 @@ test.each<Row>([
   { name: "an id that ends with a line feed", sent: "a\n", isAccepted: false, isAdded: false },
 ])("a request with $name gets one request id", ({ sent, stream = false, responses = "requested", ...want }) => {
   const added: [string, string][] = [];
-  const request: AdmitRequest = {
-    ...Object.create(null),
-    xRequestId: sent,
-    stream,
-    contextValues: createContextValues(),
-    addResponseHeader: (name, value) => added.push([name, value]),
-  };
+  const addResponseHeader: AdmitRequest["addResponseHeader"] = (name, value) => added.push([name, value]);
+  const values = { xRequestId: sent, stream, contextValues: createContextValues(), addResponseHeader };
+  const request: AdmitRequest = { ...Object.create(null), ...values };
   const { fieldName, onRequest, onError } = createRequestIds(responses);
   onRequest(request);
   const id = requestIdOf(request.contextValues);

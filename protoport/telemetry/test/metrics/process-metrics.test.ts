@@ -105,12 +105,12 @@ test("event loop delays are reset every 10 s", async () => {
 
 test("readDelays subtracts the sampling interval, 10 ms, from the delays", () => {
   const histogram = createHistogram();
-  for (const [times, betweenSamplesMs] of [
+  const samples = [
     [900, 9],
     [95, 50],
     [5, 1_010],
-  ] as const)
-    for (let time = 0; time < times; time++) histogram.record(betweenSamplesMs * 1e6);
+  ] as const;
+  for (const [times, ms] of samples) for (let time = 0; time < times; time++) histogram.record(ms * 1e6);
   const { p50, p99, max } = readDelays(histogram);
   // The histogram has a precision of three digits.
   expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);

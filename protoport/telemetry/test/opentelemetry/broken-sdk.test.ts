@@ -66,20 +66,14 @@ describe("an OpenTelemetry SDK that throws", () => {
       },
     );
     const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
-    const watchingByGrpc = rpcRequest(
-      wireFormats.grpc,
-      new Uint8Array(0),
-      [],
-      "/greenhouse.v1.GreenhouseService/WatchReadings",
-    );
+    const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+    const watchingByGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], watchReadings);
     const byGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure);
     const requests = [reading, byGrpc, watchingByGrpc];
     for (const [index, request] of requests.entries()) {
       called.length = 0;
-      const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
-        ...request,
-        header: [...request.header, traceparent],
-      });
+      const traced = { ...request, header: [...request.header, traceparent] };
+      const { httpStatus, trailer } = await exchange(greenhouse.address, "2", traced);
       expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
         index === 0 ? [200] : [200, "grpc-status", "0"],
       );

@@ -66,11 +66,8 @@ test("a span of an unsampled caller is not recorded, but continues the trace", a
     { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
   );
   const header = [["traceparent", `00-${traceId}-b7ad6b7169203331-00`]] as const;
-  await exchange(
-    greenhouse.address,
-    "2",
-    rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
-  );
+  const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure);
+  await exchange(greenhouse.address, "2", request);
   const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
   expect(contexts).toEqual([
     { traceId, spanId, traceFlags: 0, traceState: undefined },
@@ -88,11 +85,8 @@ test("a span is available in admit only with an SDK", async () => {
       { onRequest: tracing.onRequest, admit: ({ contextValues }) => void contexts.push(traceIdsOf(contextValues)) },
     );
     const header = [["traceparent", headers.traceparent]] as const;
-    await exchange(
-      greenhouse.address,
-      "2",
-      rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
-    );
+    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure);
+    await exchange(greenhouse.address, "2", request);
   };
   await call();
   {

@@ -51,11 +51,8 @@ export interface NestGarden {
 
 class NoTreeError extends Error {}
 
-const grpcOptions = {
-  package: "garden.v1",
-  protoPath: "garden/v1/garden.proto",
-  loader: { includeDirs: [...includeDirs], longs: String },
-};
+const loader = { includeDirs: [...includeDirs], longs: String };
+const grpcOptions = { package: "garden.v1", protoPath: "garden/v1/garden.proto", loader };
 
 function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersion {
   const require = requireFrom(folder);
