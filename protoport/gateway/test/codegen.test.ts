@@ -9,11 +9,10 @@ import { createGrpcTransport } from "../../proxy/src/client/entry.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
+import { createTestGateway, encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/index.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { exchangeFetch, type HttpRequest, type HttpResponse } from "../../testing/src/http/index.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
-import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
 /** The functions that were generated since the test began, as source. */
 const generated: string[] = [];

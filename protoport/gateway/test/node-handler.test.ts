@@ -17,12 +17,9 @@ import { createByteReader, createCertificate, exchange, type Field, fieldValue, 
 
 const json: Field = ["content-type", "application/json"];
 const ndjson: Field = ["content-type", "application/x-ndjson"];
-const water: HttpRequest = {
-  httpMethod: "POST",
-  path: "/beds/7:water",
-  header: [json],
-  body: Buffer.from('{"note":"n"}'),
-};
+const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [] });
+const noteBody = Buffer.from('{"note":"n"}');
+const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: noteBody };
 const tenantKey = createContextKey("nobody");
 
 type Response = Parameters<NodeHandler>[1];
@@ -63,21 +60,22 @@ function application(request: IncomingMessage | Http2ServerRequest, response: Re
   });
 }
 
-async function read(request: IncomingMessage | Http2ServerRequest): Promise<void> {
-  await within(text(request), "the body");
-}
-
 /** An application that sends trailers. */
 function trailing(_: unknown, response: Response): void {
   response.addTrailers({ "x-app-trailer": "yes" });
   response.end("app");
 }
 
+function writeMoss(_: unknown, response: Response): void {
+  response.write("mo");
+  response.write("ss", "utf8");
+  response.end();
+}
+
 /** A request to water bed 7 whose name is `refused`. */
 function requestRefused(httpVersion: string, fields: readonly string[], body: string): string {
-  return [`POST /beds/7:water HTTP/${httpVersion}`, "host: x", "x-request-id: refused", ...fields, "", body].join(
-    "\r\n",
-  );
+  const lines = [`POST /beds/7:water HTTP/${httpVersion}`, "host: x", "x-request-id: refused", ...fields, "", body];
+  return lines.join("\r\n");
 }
 
 /** A gateway that does not admit a request with the name `refused`, and the beds that were watered. */
@@ -89,10 +87,7 @@ function createBeds(): Pick<Gateway, "handler" | "checkContinue"> & { readonly w
     },
     routes: (router) =>
       router.service(GreenhouseService, {
-        waterBed: ({ bed }) => {
-          watered.push(String(bed));
-          return {};
-        },
+        waterBed: ({ bed }) => (watered.push(String(bed)), {}),
       }),
   });
   return { handler, checkContinue, watered };
@@ -261,23 +256,17 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
 
   describe("an unmatched request", () => {
     const others: readonly HttpRequest[] = [
-      { httpMethod: "GET", path: "/", header: [] },
+      get("/"),
       { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("orders") },
-      { httpMethod: "GET", path: "/50%", header: [] },
-      { httpMethod: "GET", path: `/${"long".repeat(3000)}`, header: [] },
-      { httpMethod: "GET", path: "/beds/%zz:water", header: [] },
+      get("/50%"),
+      get(`/${"long".repeat(3000)}`),
+      get("/beds/%zz:water"),
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
     test.each(others)("for $httpMethod $path reaches the fallback unchanged, and skips admit", async (request) => {
       let asked = false;
-      const handler = mount({
-        fallback: application,
-        limits: { urlBytes: 8192 },
-        admit: () => {
-          asked = true;
-        },
-      });
+      const handler = mount({ fallback: application, limits: { urlBytes: 8192 }, admit: () => void (asked = true) });
       await using server = await serve(version, handler);
       const answer = await exchange(server.address, version, request);
       expect(String(answer.body)).toBe(`${request.httpMethod} ${request.path} ${String(request.body ?? "")}`);
@@ -285,14 +274,7 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     });
 
     test.each<[name: string, fallback: NonNullable<GatewayOptions["fallback"]>]>([
-      [
-        "that calls write() and end()",
-        (_, response) => {
-          response.write("mo");
-          response.write("ss", "utf8");
-          response.end();
-        },
-      ],
+      ["that calls write() and end()", writeMoss],
       ["that calls writeHead() and end()", (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss")],
       ["typed for node:http", (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss")],
       [
@@ -301,7 +283,7 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
       ],
     ])("gets the response of a fallback %s", async (_name, fallback) => {
       await using server = await serve(version, mount({ fallback }));
-      const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
+      const answer = await exchange(server.address, version, get("/"));
       expect(String(answer.body)).toBe("moss");
     });
 
@@ -313,31 +295,19 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
           application(request, response);
         });
       });
-      expect(
-        String((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).body),
-      ).toBe("GET /x ");
+      expect(String((await exchange(server.address, version, get("/x"))).body)).toBe("GET /x ");
     });
 
     test("gets 404 if there is neither a fallback nor next()", async () => {
       await using server = await serve(version, mount());
-      expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
-        404,
-      );
+      expect((await exchange(server.address, version, get("/x"))).httpStatus).toBe(404);
     });
 
     test("is refused by the gateway if its path matches a route", async () => {
       await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
-      const wrongMethod = await exchange(server.address, version, {
-        httpMethod: "PUT",
-        path: waterBedProcedure,
-        header: [],
-      });
-      expect(wrongMethod.httpStatus).toBe(405);
-      const wrongType = {
-        httpMethod: "POST",
-        path: waterBedProcedure,
-        header: [["content-type", "text/plain"] as const],
-      };
+      const wrongMethod = { ...get(waterBedProcedure), httpMethod: "PUT" };
+      expect((await exchange(server.address, version, wrongMethod)).httpStatus).toBe(405);
+      const wrongType: HttpRequest = { ...water, path: waterBedProcedure, header: [["content-type", "text/plain"]] };
       expect((await exchange(server.address, version, wrongType)).httpStatus).toBe(415);
       const tooLong = { ...water, path: `${waterBedProcedure}?${"long".repeat(3000)}` };
       expect((await exchange(server.address, version, tooLong)).httpStatus).toBe(414);
@@ -357,7 +327,7 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     let admitted = 0;
     const handler = mount({ admit: () => void (admitted += 1) });
     await using server = await serve(version, (request, response) => {
-      void read(request).then(() => handler(request, response, (error) => response.end(String(error))));
+      void text(request).then(() => handler(request, response, (error) => response.end(String(error))));
     });
     const answer = await exchange(server.address, version, water);
     expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
@@ -415,7 +385,7 @@ test.each<{ how: string; disconnect: (socket: Socket) => unknown }>([
     arrived.resolve();
   });
   using connection = await openHttp1(server.address);
-  connection.request({ httpMethod: "GET", path: "/sensors/s/reading", header: [] });
+  connection.request(get("/sensors/s/reading"));
   await within(arrived.promise, "the request");
   disconnect(connection.socket);
   await within(handled.promise, "the call of the handler");
@@ -465,8 +435,7 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
       for (const [name, value] of Object.entries(hostFields)) response.setHeader(name, value);
       handler(request, response);
     });
-    const readPalm: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
-    const { httpStatus, header } = await exchange(server.address, version, readPalm);
+    const { httpStatus, header } = await exchange(server.address, version, get("/sensors/palm/reading"));
     expect(httpStatus).toBe(200);
     return header;
   }
@@ -524,7 +493,7 @@ test("the HTTP/2 handler resets an incomplete request after the response", async
 
 test("the handler does not change the application's trailers", async () => {
   await using server = await serve("2", mount({ fallback: trailing }));
-  const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
+  const answer = await exchange(server.address, "2", get("/"));
   expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");
 });
 

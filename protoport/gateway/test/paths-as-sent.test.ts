@@ -8,23 +8,13 @@ import { createTestGateway, getReadingProcedure, type HttpRequest, listenOnLoopb
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 
+const selector = "greenhouse.v1.GreenhouseService.GetReading";
+const get = (value: string) => ({ pattern: { case: "get", value } }) as const;
+const paths = ["/v1/me", "/v1/{sensor}", "/caf%c3%a9/a%40b/{sensor}", "/files/{sensor=shelves/**/end}:show"];
 const gateways = shared(() =>
   openEveryTransport({
     mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
-    rest: {
-      rules: [
-        {
-          selector: "greenhouse.v1.GreenhouseService.GetReading",
-          pattern: { case: "get", value: "/sensors/{sensor}/reading" },
-          additionalBindings: [
-            { pattern: { case: "get", value: "/v1/me" } },
-            { pattern: { case: "get", value: "/v1/{sensor}" } },
-            { pattern: { case: "get", value: "/caf%c3%a9/a%40b/{sensor}" } },
-            { pattern: { case: "get", value: "/files/{sensor=shelves/**/end}:show" } },
-          ],
-        },
-      ],
-    },
+    rest: { rules: [{ selector, ...get("/sensors/{sensor}/reading"), additionalBindings: paths.map(get) }] },
     routes: (router) =>
       router.service(GreenhouseService, {
         getReading: ({ sensor }) => ({ sensor: sensor === "" ? "nothing" : sensor }),
@@ -82,10 +72,7 @@ describe.each(waysFor(transportNames))("paths over %s", (transport) => {
     return sensor ?? bed ?? 200;
   }
 
-  const expected = ({ path, mounted, standalone }: Row): { readonly path: string; readonly want: number | string } => ({
-    path,
-    want: isMounted ? mounted : standalone,
-  });
+  const expected = ({ path, ...want }: Row) => ({ path, want: want[isMounted ? "mounted" : "standalone"] });
 
   test.each(rows.map(expected))('GET $path gets the status or path variable "$want"', async ({ path, want }) => {
     expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(want);
@@ -96,9 +83,8 @@ describe.each(waysFor(transportNames))("paths over %s", (transport) => {
   });
 
   test("a wrong method gets 405 only if the path matches", async () => {
-    const header = json;
-    expect(await ask({ httpMethod: "PUT", path: "/beds/7:water", header })).toBe(405);
-    expect(await ask({ httpMethod: "PUT", path: "/b%65ds/7:water", header })).toBe(isMounted ? 404 : 405);
+    expect(await ask({ httpMethod: "PUT", path: "/beds/7:water", header: json })).toBe(405);
+    expect(await ask({ httpMethod: "PUT", path: "/b%65ds/7:water", header: json })).toBe(isMounted ? 404 : 405);
   });
 
   test("the MCP path matches only without percent-encoding", async () => {
@@ -117,7 +103,7 @@ test.each([
   { target: "http://a;b/greenhouse.v1.GreenhouseService/GetReading", status: 400 },
 ])("the target $target gets $status from a mounted gateway", async ({ target, status }) => {
   const gateway = createTestGateway({
-    rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/me" } }] },
+    rest: { rules: [{ selector, ...get("/v1/me") }] },
     routes: (router) => router.service(GreenhouseService, { getReading: () => ({}) }),
   });
   const server = createServer(gateway.handler);
@@ -129,5 +115,3 @@ test.each([
   sent.on("response", responded.resolve).on("error", responded.reject);
   expect((await responded.promise).resume().statusCode).toBe(status);
 });
-
-const selector = "greenhouse.v1.GreenhouseService.GetReading";

@@ -4,14 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../testing/src/http/exchange.ts";
-import { exchangeFetch, type Upload } from "../../testing/src/http/fetch.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { reasonOf } from "../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
-import { exchange } from "../../testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
+// oxfmt-ignore
+import { exchange, exchangeFetch, type Field, fieldValue, type HttpResponse, onFirstWay, openUpload, reasonOf, restWays,
+  startGreenhouse, type TestGreenhouse, type Upload, within } from "../../testing/src/index.ts";
 
 // Client streams over REST send JSON lines in a request's body.
 

@@ -4,8 +4,7 @@ import { type DescriptorProtoSchema, FileDescriptorProtoSchema, FileDescriptorSe
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+import { type HttpRequest, statelessRequest } from "../../../testing/src/index.ts";
 
 /** An RPC's name and its types, which are `hostile.v1.M` by default. */
 export type DescribedRpc = { readonly name: string; readonly inputType?: string; readonly outputType?: string };

@@ -1,7 +1,6 @@
-import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 // oxfmt-ignore
-import { initializedRequest, initializedRevision, statelessMeta, statelessRequest, statelessRevision
-} from "../../../testing/src/gateway/mcp.ts";
+import { type HttpRequest, initializedRequest, initializedRevision, statelessMeta, statelessRequest, statelessRevision
+} from "../../../testing/src/index.ts";
 import { call, type Case, complete, failure, named, result, supported, text, water, withHeader } from "./case.ts";
 
 const discover = statelessRequest("server/discover");

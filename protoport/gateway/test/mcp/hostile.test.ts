@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createJsonMessageWriter } from "../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { kitchenSinkRegistry, startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { initializedRequest, postMcp } from "../../../testing/src/gateway/mcp.ts";
+// oxfmt-ignore
+import { initializedRequest, KeptConnections, kitchenSinkRegistry, postMcp, shared, startKitchenSink
+} from "../../../testing/src/index.ts";
 import { rollMessage } from "../../../testing/src/gateway/random-message.ts";
 import { Dice } from "../../../testing/src/dice.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { shared } from "../../../testing/src/shared.ts";
 
 // Random messages, and messages that no well-meaning client sends.
 

@@ -86,14 +86,14 @@ function fieldOf(
 }
 
 // oxfmt-ignore
-const field = [
+const fields = [
   fieldOf("text", 1, Type.STRING), fieldOf("flag", 2, Type.BOOL), fieldOf("small", 3, Type.UINT32),
   fieldOf("large", 4, Type.SFIXED64), fieldOf("bytes", 5, Type.BYTES), fieldOf("ratio", 6, Type.DOUBLE),
   fieldOf("color", 7, Type.ENUM, ".hostile.v1.M.Color"), fieldOf("next", 8, Type.MESSAGE, ".hostile.v1.M"),
   { ...fieldOf("texts", 9, Type.STRING), label: 3 },
 ];
 const enumType = [{ name: "Color", value: [{ name: "NONE", number: 0 }] }];
-const messages: readonly DescribedMessage[] = [{ name: "M", field, enumType }];
+const messages: readonly DescribedMessage[] = [{ name: "M", field: fields, enumType }];
 
 test("x-mcp-header is in the fields of the request alone", async () => {
   const names = { text: "Text", flag: "Flag", small: "Small", large: "Large" };

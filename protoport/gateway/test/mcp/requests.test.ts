@@ -12,12 +12,8 @@ import { messageCases } from "./message-cases.ts";
 
 // Requests and responses on the wire, in both kinds of revisions.
 
-const servers: readonly {
-  name: string;
-  version: HttpVersion;
-  listen: TestListenOptions;
-  create: typeof createGateway;
-}[] = [
+type Server = { name: string; version: HttpVersion; listen: TestListenOptions; create: typeof createGateway };
+const servers: readonly Server[] = [
   { name: "the engine on HTTP/1.1", version: "1.1", listen: {}, create: createTestGateway },
   { name: "the engine on HTTP/2", version: "2", listen: {}, create: createTestGateway },
   { name: "node:http", version: "1.1", listen: {}, create: createGateway },
@@ -103,11 +99,8 @@ describe.each(servers)("MCP over $name", (server) => {
   });
 
   test("returns an id above 2^53 unchanged", async () => {
-    const response = await connections.exchange(
-      greenhouse.address,
-      httpVersion,
-      raw('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}'),
-    );
+    const ping = raw('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}');
+    const response = await connections.exchange(greenhouse.address, httpVersion, ping);
     expect(String(response.body)).toBe('{"jsonrpc":"2.0","id":9007199254740993,"result":{}}');
   });
 });

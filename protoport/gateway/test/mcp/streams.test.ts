@@ -49,6 +49,9 @@ function progress(token: unknown, count: number): object[] {
   }));
 }
 
+const tooLong = "RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more";
+const tooManyBytes = result({ ...content(tooLong), isError: true });
+
 // oxfmt-ignore
 const cases: readonly Case[] = [
   { name: "only a result without a progress token", arguments: { count: 2 }, response: [success(2)] },
@@ -65,13 +68,9 @@ const cases: readonly Case[] = [
     response: [failure("RESOURCE_EXHAUSTED: the stream was ended after 5 messages; a result cannot contain more", 5)],
     code: Code.ResourceExhausted },
   { name: "RESOURCE_EXHAUSTED for more bytes than the limit", arguments: { sensor: "large", count: 3 },
-    response: result({ ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
-      isError: true,
-    }), code: Code.ResourceExhausted },
+    response: tooManyBytes, code: Code.ResourceExhausted },
   { name: "RESOURCE_EXHAUSTED if only the UTF-8 bytes exceed the limit", arguments: { sensor: "wide", count: 1 },
-    response: result({ ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
-      isError: true,
-    }), code: Code.ResourceExhausted },
+    response: tooManyBytes, code: Code.ResourceExhausted },
   { name: "the error of a stream that fails before its first message", arguments: { sensor: "broken", count: 0 },
     response: result({ ...content("ABORTED: broken"), isError: true }), code: Code.Aborted },
   { name: "the error of a stream that fails after a message", arguments: { sensor: "broken", count: 1 },
@@ -86,10 +85,7 @@ const servers: readonly { name: string; version: HttpVersion; create: typeof cre
 ];
 
 /** Sensors whose messages are over the limit of 1000 bytes. */
-const longNames = new Map([
-  ["large", "x".repeat(1000)],
-  ["wide", "€".repeat(400)],
-]);
+const longNames = new Map(Object.entries({ large: "x".repeat(1000), wide: "€".repeat(400) }));
 
 let begun = Promise.withResolvers<HandlerContext>();
 
@@ -113,10 +109,8 @@ describe.each(servers)("a tool for a server stream, on $name", ({ version, creat
 
   beforeAll(async () => {
     connections = new KeptConnections();
-    const mcp = createMcp({
-      tools: ["greenhouse.v1.GreenhouseService.WatchReadings"],
-      stream: { maxMessages: 5, maxBytes: 1000, timeoutMs: 300 },
-    });
+    const stream = { maxMessages: 5, maxBytes: 1000, timeoutMs: 300 };
+    const mcp = createMcp({ tools: ["greenhouse.v1.GreenhouseService.WatchReadings"], stream });
     greenhouse = await startGreenhouse({ watchReadings }, { mcp }, {}, create);
   });
 

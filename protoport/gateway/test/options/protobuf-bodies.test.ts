@@ -10,10 +10,8 @@ import type { RestOptions } from "../../src/index.ts";
 import { type Address, exchangeHttp1, type Field, fieldValue } from "../../../testing/src/http/index.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
-import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { shared, startKitchenSink, type TestGateway, throws } from "../../../testing/src/index.ts";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { shared } from "../../../testing/src/shared.ts";
-import { throws } from "../../../testing/src/callback-forms.ts";
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;

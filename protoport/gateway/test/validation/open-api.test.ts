@@ -5,13 +5,11 @@ import { file_buf_validate_validate, message, MessageRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { AddressSchema, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+import { exchangeHttp1, statelessRequest } from "../../../testing/src/index.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../../testing/src/gateway/signup.ts";
-import { createOpenApi, type OpenApiOptions } from "../../src/openapi/index.ts";
-import type { OpenApiSchema } from "../../src/openapi/index.ts";
+import { createOpenApi, type OpenApiOptions, type OpenApiSchema } from "../../src/openapi/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";
 

@@ -6,14 +6,10 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+// oxfmt-ignore
+import { encodeEnvelope, exchangeHttp1, type Field, fieldValue, type HttpRequest, projectFolder, readOutcome,
+  rpcRequest, startOnLoopback, wireFormats } from "../../../../testing/src/index.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
-import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
-import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 const folder = join(projectFolder, "protoport/examples/frameworks");
 const json: Field = ["content-type", "application/json"];

@@ -6,10 +6,10 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+// oxfmt-ignore
+import { exchange, type HttpRequest, type HttpResponse, projectFolder, rpcRequest, wireFormats
+} from "../../../../testing/src/index.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
-import type { HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 const json = ["content-type", "application/json"] as const;

@@ -1,20 +1,20 @@
 import type { DescMessage, JsonObject } from "@bufbuild/protobuf";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { createJsonMessageWriter } from "../../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { kitchenSinkOptions, kitchenSinkRegistry, statelessRequest } from "../../../../testing/src/index.ts";
+// oxfmt-ignore
+import { kitchenSinkOptions, kitchenSinkRegistry, numRunsOf, statelessRequest, testSeed
+} from "../../../../testing/src/index.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import {
-  GetShelfRequestSchema,
-  UpdateShelfRequestSchema,
+// oxfmt-ignore
+import { GetShelfRequestSchema, UpdateShelfRequestSchema
 } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 import { edgeValues, formsOf, mutateObject } from "./random-values.ts";
 
 // A tool accepts the arguments that its input schema accepts, except for those in `exceptions`.
@@ -38,14 +38,9 @@ interface ValidatedTool {
   refusalOf(args: JsonObject): Promise<string | undefined>;
 }
 
-interface Reply {
-  readonly error?: { readonly message: string };
-  readonly result?: {
-    readonly tools?: readonly { readonly name: string; readonly inputSchema: { readonly properties: object } }[];
-    readonly isError?: boolean;
-    readonly content?: readonly { readonly text: string }[];
-  };
-}
+type Tool = { readonly name: string; readonly inputSchema: { readonly properties: object } };
+type Result = { readonly tools?: readonly Tool[]; readonly isError?: boolean; readonly content?: { text: string }[] };
+type Reply = { readonly error?: { readonly message: string }; readonly result?: Result };
 
 async function openTool(name: string, ignoreUnknownFields: boolean): Promise<ValidatedTool> {
   const { fetch } = createGateway({

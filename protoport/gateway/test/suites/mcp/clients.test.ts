@@ -17,6 +17,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await server[Symbol.asyncDispose]());
 
+const connect2For = (revision: string) => (url: string, authorization: string) =>
+  connect2(url, revision, authorization);
+
 async function callFromPython(mode: string): Promise<Results> {
   const programs = await openPython(join(folder, "requirements.txt"));
   const args = [join(folder, "client.py"), server.url, credential, mode, JSON.stringify(everyType)];
@@ -25,14 +28,8 @@ async function callFromPython(mode: string): Promise<Results> {
 }
 
 test.each([
-  {
-    name: "the TypeScript client 2 (stateless)",
-    call: () => callAll(server, (url, authorization) => connect2(url, "2026-07-28", authorization)),
-  },
-  {
-    name: "the TypeScript client 2 (with initialize)",
-    call: () => callAll(server, (url, authorization) => connect2(url, "2025-11-25", authorization)),
-  },
+  { name: "the TypeScript client 2 (stateless)", call: () => callAll(server, connect2For("2026-07-28")) },
+  { name: "the TypeScript client 2 (with initialize)", call: () => callAll(server, connect2For("2025-11-25")) },
   { name: "the TypeScript SDK 1", call: () => callAll(server, connect1) },
   { name: "the Python client (stateless)", call: () => callFromPython("2026-07-28") },
   { name: "the Python client (with initialize)", call: () => callFromPython("legacy") },
@@ -42,9 +39,8 @@ test.each([
 
 describe("the MCP inspector's command line", () => {
   test("finds no error in the schemas of tools", async () => {
-    const { tools }: { tools: { name: string }[] } = JSON.parse(
-      await inspect(server.url, credential, ["--method", "tools/list", "--strict"]),
-    );
+    const list = await inspect(server.url, credential, ["--method", "tools/list", "--strict"]);
+    const { tools }: { tools: { name: string }[] } = JSON.parse(list);
     expect(tools.map(({ name }) => name)).toEqual(expected.tools);
   });
 

@@ -25,14 +25,13 @@ export const everyType: Readonly<Record<string, unknown>> = {
   value: null, list: [1, { b: true }], any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "e" },
 };
 
+/** The greenhouse's service name, as tool names contain it. */
+export const greenhouse = "greenhouse_v1_GreenhouseService";
+const rpcs = ["GetReading", "WaterBed", "WatchReadings"];
+
 /** The expected results. */
 export const expected: Results = {
-  tools: [
-    "greenhouse_v1_GreenhouseService_GetReading",
-    "greenhouse_v1_GreenhouseService_WaterBed",
-    "greenhouse_v1_GreenhouseService_WatchReadings",
-    "kitchensink_v1_KitchenSink_Create",
-  ],
+  tools: [...rpcs.map((name) => `${greenhouse}_${name}`), "kitchensink_v1_KitchenSink_Create"],
   call: { bed: "9007199254740993", liters: 3 },
   error: "ABORTED: dry",
   stream: { messages: [1, 2, 3].map((degreesCelsius) => ({ sensor: "a", degreesCelsius })) },
@@ -41,6 +40,3 @@ export const expected: Results = {
   isRefused: true,
   isCancelled: true,
 };
-
-/** The greenhouse's service name, as tool names contain it. */
-export const greenhouse = "greenhouse_v1_GreenhouseService";

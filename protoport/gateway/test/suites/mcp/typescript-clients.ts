@@ -10,11 +10,7 @@ import { everyType, greenhouse, type Results } from "./results.ts";
 export interface Connected {
   listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
   callTool(
-    params: {
-      readonly name: string;
-      readonly arguments?: Record<string, unknown>;
-      readonly _meta?: Record<string, unknown>;
-    },
+    params: { readonly name: string; readonly arguments?: Record<string, unknown> },
     options?: { readonly onprogress?: () => void; readonly signal?: AbortSignal },
   ): Promise<Record<string, unknown>>;
   close(): Promise<void>;
@@ -67,16 +63,12 @@ export async function callAll(
 ): Promise<Results> {
   const connected = await connect(server.url, credential);
   const { tools } = await connected.listTools();
-  const call = await connected.callTool({
-    name: `${greenhouse}_WaterBed`,
-    arguments: { bed: "9007199254740993", liters: 3 },
-  });
+  const water = { name: `${greenhouse}_WaterBed`, arguments: { bed: "9007199254740993", liters: 3 } };
+  const call = await connected.callTool(water);
   const failed = await connected.callTool({ name: `${greenhouse}_WaterBed`, arguments: { note: "dry" } });
   let progress = 0;
-  const stream = await connected.callTool(
-    { name: `${greenhouse}_WatchReadings`, arguments: { sensor: "a", count: 3 } },
-    { onprogress: () => void (progress += 1) },
-  );
+  const watch = { name: `${greenhouse}_WatchReadings`, arguments: { sensor: "a", count: 3 } };
+  const stream = await connected.callTool(watch, { onprogress: () => void (progress += 1) });
   const types = await connected.callTool({ name: "kitchensink_v1_KitchenSink_Create", arguments: everyType });
   const isCancelled = await cancel(connected, server);
   await connected.close();

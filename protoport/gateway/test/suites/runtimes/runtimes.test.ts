@@ -4,10 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type Address, exchangeHttp1, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp1
 } from "../../../../testing/src/http/index.ts";
-import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
-import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, readOutcome, rpcRequest, startProgram, wireFormats
+} from "../../../../testing/src/index.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 // The examples over Fetch, each on its runtime, bundled as for a worker, without node.

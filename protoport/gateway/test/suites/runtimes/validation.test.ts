@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+// oxfmt-ignore
+import { createTempFolder, exchangeHttp1, rpcRequest, startProgram, wireFormats
+} from "../../../../testing/src/index.ts";
 import { validAccount } from "../../../../testing/src/gateway/signup.ts";
-import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 import { SignupService } from "../../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { startProgram } from "../../../../testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 test("validation in workerd refuses only messages that violate a rule", async () => {

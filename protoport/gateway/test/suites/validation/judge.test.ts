@@ -8,11 +8,10 @@ import { type FieldPath, type Violation, ViolationsSchema
 import { afterAll, expect, test } from "vitest";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
+// oxfmt-ignore
+import { buildLimitMs, buildStep, createTempFolder, createTestGateway, testSeed
+} from "../../../../testing/src/index.ts";
 import { openPython } from "../../../../testing/src/process/python.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../../testing/src/test-seed.ts";
 import type { Gateway } from "../../../src/index.ts";
 import { openValidation } from "../../../src/validation/index.ts";
 import { readCaseTypes } from "./case-types.ts";

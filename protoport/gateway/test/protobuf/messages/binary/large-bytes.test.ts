@@ -15,9 +15,8 @@ import { writeEnvelope } from "../../../../src/protocols/envelope/envelope.ts";
 import { HttpBodySchema } from "../../../../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { http2Servers, within } from "../../../../../testing/src/index.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
-import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 
 const large = 64 * 1024;
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7);

@@ -3,9 +3,8 @@ import { Code, ConnectError, createClient, createHandlerContext, type Client } f
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  HealthCheckRequestSchema,
-  HealthCheckResponse_ServingStatus as Status,
+// oxfmt-ignore
+import { HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Status
 } from "../../../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 // oxfmt-ignore
 import { createHealthService, Health, maxHealthRequestBytes, Readiness, type ServerPart
@@ -49,23 +48,15 @@ async function serve(tank: ServerPart = {}): Promise<Served> {
 /** Opens a connection with this many watchers, and returns once each has received a status. */
 async function watchOn(address: Address, watchers: number): Promise<FrameConnection> {
   const connection = await openFrames(address);
-  const header: Field[] = [
-    [":method", "POST"],
-    [":scheme", "http"],
-    [":path", "/grpc.health.v1.Health/Watch"],
-    [":authority", "x"],
-    ["content-type", "application/grpc"],
-    ["te", "trailers"],
-  ];
+  const pseudo = { ":method": "POST", ":scheme": "http", ":path": "/grpc.health.v1.Health/Watch", ":authority": "x" };
+  const header: Field[] = Object.entries({ ...pseudo, "content-type": "application/grpc", te: "trailers" });
   const emptyMessage = Buffer.alloc(5);
   const streamIds = Array.from({ length: watchers }, (_, index) => 2 * index + 1);
   const requests = streamIds.map((id) => [headersFrame(id, header), dataFrame(id, emptyMessage, frameFlag.endStream)]);
   connection.send(...requests.flat());
   let statuses = 0;
-  await within(
-    connection.readUntil(({ type }) => type === frameType.data && ++statuses === watchers),
-    "the first responses",
-  );
+  const responded = connection.readUntil(({ type }) => type === frameType.data && ++statuses === watchers);
+  await within(responded, "the first responses");
   return connection;
 }
 

@@ -3,14 +3,13 @@ import { expect, test } from "vitest";
 import { createGateway } from "../../../../src/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { Dice } from "../../../../../testing/src/dice.ts";
-import type { HttpRequest } from "../../../../../testing/src/http/exchange.ts";
-import { kitchenSinkOptions } from "../../../../../testing/src/gateway/kitchen-sink.ts";
-import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+// oxfmt-ignore
+import { type HttpRequest, kitchenSinkOptions, numRunsOf, statelessRequest, testSeed, toolNameOf
+} from "../../../../../testing/src/index.ts";
 import { randomTypes, rollMessage } from "../../../../../testing/src/gateway/random-message.ts";
 import { EchoSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { numRunsOf, testSeed } from "../../../../../testing/src/test-seed.ts";
 
 // Compares tool results with REST responses, whose JSON other suites compare with the protobuf specification.
 

@@ -5,10 +5,9 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { compareValues, Differs } from "../../../../../testing/src/comparison.ts";
-import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { exchangeFetch, kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/index.ts";
 import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { AccountSchema, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 // oxfmt-ignore
 import { type CorsOptions, createGateway, type GatewayOptions, type RestOptions, type RestServiceOptions,

@@ -11,8 +11,8 @@ const times = (count: number, work: () => unknown) => (): void => {
 };
 
 describe.each([100, 101, 1000])("a message with %i fields", (count) => {
-  const typeOf = (n: number): Type => (n % 2 === 0 ? Type.STRING : Type.INT32);
-  const field = Array.from({ length: count }, (_, n) => ({ ...stringField(`f${n}`, n + 1), type: typeOf(n) }));
+  const types = [Type.STRING, Type.INT32];
+  const field = Array.from({ length: count }, (_, n) => ({ ...stringField(`f${n}`, n + 1), type: types[n % 2] ?? 0 }));
   const desc = messageIn({ name: "wide.proto", syntax: "proto3", messageType: [{ name: "Wide", field }] }, "Wide");
   const values = desc.fields.map(({ localName }, n) => [localName, n % 2 === 0 ? localName : n]);
   const message = create(desc, Object.fromEntries(values));
