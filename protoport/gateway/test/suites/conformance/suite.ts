@@ -135,4 +135,6 @@ function generateMessages(): void {
   });
 }
 
-const goPath = (): string => execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim();
+function goPath(): string {
+  return execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim();
+}
