@@ -1,6 +1,5 @@
 /** Whether tests run all combinations, as in the suite `long`. */
 const areAllTested = process.env["TEST_COMBINATIONS"] === "all";
-
 /** Returns a group's ways, such as protocols: two in `npm test`, all in the suite `long`. See {@link rowsFor}. */
 export const waysFor = <Way>(ways: readonly Way[]): readonly Way[] => (areAllTested ? ways : ways.slice(0, 2));
 

@@ -1,7 +1,6 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
-/** A declaration for one or more module variables. */
 type Declaration = { readonly kind: string; readonly names: readonly string[] };
 
 function declarationsIn(text: string, program: Node): Declaration[] {

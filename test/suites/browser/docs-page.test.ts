@@ -60,7 +60,6 @@ async function authorize(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Authorize" }).click();
 }
 
-/** Sends a deletion, and resolves to the outcome that the page shows. */
 async function sendDelete(page: Page, id: string): Promise<{ outcome: string; details: string }> {
   await page.getByLabel(/^id/).fill(id);
   const responded = page.waitForResponse((response) => response.url().endsWith(`/plants/${id}`));

@@ -41,7 +41,6 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
 }
 
 const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
-
 const namedRules = alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" }));
 test.each(namedRules)("the runbook section for $name begins with a command", ({ rule, name }) => {
   const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];

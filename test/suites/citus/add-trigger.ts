@@ -14,7 +14,6 @@ export interface Trigger {
   readonly on?: number;
 }
 
-/** Adds a trigger to a table's shards, on the workers. */
 export async function addTriggerOn(
   cluster: CitusCluster,
   url: string,

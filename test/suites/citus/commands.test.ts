@@ -20,7 +20,6 @@ async function statusOf(baseUrl: string, path: string): Promise<unknown> {
   return { httpStatus: response.status, body: await response.json() };
 }
 
-/** Deletes a plant over REST, and returns the HTTP status and the error's code. */
 async function deletePlant(baseUrl: string, id: number, key?: string): Promise<readonly [number, unknown]> {
   const keyed = key === undefined ? {} : { "idempotency-key": `"${key}"` };
   const headers = { authorization: `Bearer ${serveToken}`, connection: "close", ...keyed };
@@ -32,7 +31,6 @@ async function deletePlant(baseUrl: string, id: number, key?: string): Promise<r
 const deleted = [204, undefined] as const;
 const unavailable = [400, Code.Unavailable] as const;
 
-/** Returns plants on the first and on the second worker. */
 async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
   const sql = `SELECT nodeport, array_agg(id ORDER BY id)::text[] AS ids FROM plants
      JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`;

@@ -14,9 +14,7 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 const plants = 40_000;
 /** Outages in ms: one shorter and one longer than the ten seconds after which calls fail. */
 const [brieflyMs, longMs] = [1_000, 12_000];
-/** How many calls end between two faults. */
 const callsBetween = 1_000;
-
 const timeout = 180_000;
 const cluster = shared(() => startCitus());
 

@@ -32,7 +32,6 @@ async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql);
 }
 
-/** Adds a trigger to a table's shards, on the workers. */
 const addTrigger = (url: string, trigger: Trigger): Promise<void> => addTriggerOn(cluster, url, trigger);
 
 /** Adds deletion records in 2020, one per second, for plants from 1 on. */

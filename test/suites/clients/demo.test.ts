@@ -9,9 +9,7 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
 // and compares its output with the page. Replaces the address, the token and its file by this run's.
 
-/** One command in a session, and the output that the page shows. */
 type Step = { readonly command: string; readonly shown: string };
-
 type Session = { readonly page: string; readonly steps: readonly Step[] };
 
 const sessions: readonly Session[] = blocksRunBy("test/suites/clients/demo.test.ts").map(({ page, text }) => ({

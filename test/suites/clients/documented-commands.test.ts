@@ -15,9 +15,7 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 // commands. The output must be the documented one, apart from tokens and their hashes. A server, which does not exit by
 // itself, gets a deletion with the token that the block created.
 
-/** One command, and its documented output. */
 type Step = { readonly command: string; readonly shown: string | undefined };
-
 const token = /\bplantstore_[0-9a-z]{57}\b/;
 const tokenHash = /\bsha256:[0-9a-f]{64}\b/g;
 
@@ -73,7 +71,6 @@ function openWorkspace(): Workspace {
   };
 }
 
-/** Runs a command, and returns its output. */
 async function run(place: Workspace, { command, shown }: Step): Promise<string> {
   await using running = place.start(command);
   expect(await running.end(), command).toBe(0);

@@ -72,7 +72,6 @@ function programOf({ page, text }: PageBlock): Program {
   return program;
 }
 
-/** Writes a block as a program, and returns its file. */
 function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
   const replaced = text
     .replaceAll("plants.example:443", `localhost:${String(port)}`)

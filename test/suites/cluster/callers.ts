@@ -5,7 +5,6 @@ import { within } from "../../../protoport/testing/src/deadline.ts";
 import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import type { Call, Outcome } from "./check-history.ts";
 
-/** The callers' credential. */
 export const callerToken = "token-of-the-cluster-test";
 
 export interface Connection {
@@ -14,7 +13,6 @@ export interface Connection {
   close(): void;
 }
 
-/** A replica of the plant store, with the URL at which callers reach it. */
 export interface Replica {
   readonly machine: { readonly name: string };
   readonly replicaUrl: string;
@@ -72,7 +70,6 @@ export class Callers {
     this.#running = Promise.all(all);
   }
 
-  /** Resolves when all calls have ended. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -161,7 +158,6 @@ async function deletePlant(
   return await promise;
 }
 
-/** Returns the outcome for a call that failed with a message. */
 export function outcomeOf(message: unknown): Outcome {
   if (message === "the plant store cannot process the request at the moment") return "refused";
   return String(message).endsWith(" not found") ? "not found" : "unknown";

@@ -19,7 +19,6 @@ export interface Call {
   readonly outcome: Outcome;
 }
 
-/** The final contents of the tables. */
 export interface FinalTables {
   readonly plants: ReadonlySet<number>;
   /** The deletion records, each with its call's request id. */
@@ -38,7 +37,6 @@ export async function readTables(
   };
 }
 
-/** All calls and created plants in a run. */
 export interface History {
   /** The plants whose import was acknowledged, which happened before any call for them. */
   readonly created: ReadonlySet<number>;

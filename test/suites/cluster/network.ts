@@ -13,7 +13,6 @@ export interface Machine {
   readonly callersAddress: string;
   /** Starts a program, whose output goes to a file. */
   start(command: readonly string[], options: StartOptions): ChildProcess;
-  /** Sends a signal to all programs with these names. */
   signal(programs: readonly string[], signal: NodeJS.Signals): void;
   /** Silently drops all packets between this machine and the other machines. */
   cutOff(): void;

@@ -7,9 +7,7 @@ import { callerToken } from "./callers.ts";
 import { postgresFolder } from "./requirements.ts";
 import type { Machine } from "./network.ts";
 
-/** All roles' password in the databases. */
 const password = "secret-of-the-cluster-test";
-
 const replicaPort = 8080;
 /** The address of the HAProxy on each machine, through which a replica finds the primary. */
 const proxyAddress = "127.0.0.1:5000";
@@ -81,7 +79,6 @@ export class Node {
     this.#start("haproxy", ["haproxy", "-db", "-f", join(projectFolder, "deploy/cluster/haproxy.cfg")], {});
   }
 
-  /** Starts the replica, and resolves when it serves. */
   async startReplica(): Promise<void> {
     // oxfmt-ignore
     this.#start("replica", [process.execPath, join(projectFolder, "src/command/main.ts"), "serve"], {
@@ -91,7 +88,6 @@ export class Node {
     while (!(await this.#isServing())) await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
   }
 
-  /** Stops the replica, and resolves when it has exited. */
   async stopReplica(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     const child = this.#programs.get("replica");
     if (child === undefined || !isRunning(child)) return;
@@ -132,7 +128,6 @@ const patroniTimeoutMs = 1_000;
 const pollIntervalMs = 100;
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
-/** Parses a file's lines NAME=value. */
 function readEnvironment(path: string): Record<string, string> {
   const lines = readFileSync(path, "utf8")
     .split("\n")

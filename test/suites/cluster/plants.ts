@@ -31,7 +31,6 @@ export class PlantSupply {
     this.#running = this.#createForever();
   }
 
-  /** Resolves when the last import has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;

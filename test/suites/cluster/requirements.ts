@@ -9,7 +9,6 @@ const packages: Readonly<Record<string, string>> = {
   nsenter: "util-linux", setpriv: "util-linux", mount: "mount",
 };
 
-/** The PostgreSQL programs that Patroni runs. */
 const postgresPrograms = ["postgres", "initdb", "pg_controldata", "pg_basebackup", "pg_rewind", "pg_ctl", "pg_isready"];
 
 /** Returns a message for each cluster requirement that this machine lacks. */

@@ -61,7 +61,6 @@ function hashOf(texts: Iterable<string>): string {
   return hash.digest("hex");
 }
 
-/** Runs a command with little memory. */
 async function run(args: readonly string[], databaseUrl: string, input: Readable) {
   const peak = new URL("../../../protoport/testing/src/process/print-peak.ts", import.meta.url).href;
   const flags = [`--max-old-space-size=${heapMaxMib}`, "--import", peak];

@@ -7,7 +7,6 @@ import { runCommand, startCommandLine } from "../../support/process/index.ts";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 
 const token = "token-of-the-restart-test";
-/** How often each replica is restarted. */
 const restarts = 6;
 /** Successful calls between two steps, so that every step is under load. */
 const callsPerStep = 50;

@@ -11,7 +11,6 @@ import { type ReceivedSpan, startOtlpReceiver } from "../../../protoport/testing
 
 let program: CommandLine;
 let ports: Readonly<Record<"own" | "mounted", number>>;
-
 const collector = shared(() => startOtlpReceiver());
 const postgres = shared(() => startPostgres());
 beforeAll(async () => {

@@ -24,7 +24,6 @@ const load = `touch acknowledged
   sleep 0.05
 done ) &`;
 
-/** An incident, and what an operator sees and does. */
 interface Incident {
   readonly name: string;
   readonly alert: string;
@@ -33,11 +32,9 @@ interface Incident {
   readonly prints: RegExp;
   /** The section to which the runbook leads, and what its first commands print. */
   readonly leadsTo?: { readonly alert: string; readonly prints: RegExp };
-  /** What the runbook says to do. */
   readonly repair: (production: Production) => Promise<unknown>;
 }
 
-/** Runs statements as an administrator of the plant store's database. */
 const runAs =
   (...statements: readonly string[]) =>
   ({ run }: Production) =>

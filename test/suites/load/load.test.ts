@@ -38,7 +38,6 @@ const clients: readonly Row[] = [
 
 /** More plants than any client deletes. */
 const plantCount = 500_000;
-/** How long calls are made, in s. */
 const callSeconds = 2;
 /** How many messages a stream has, and how many bytes their content has. */
 type StreamSize = { readonly pieces: number; readonly bytes: number };
@@ -122,7 +121,6 @@ async function* countTo(pieces: number): AsyncGenerator<{ number: number; conten
 /** How many connections this process's servers have accepted. Dispose it with `using`. */
 type ConnectionCount = { readonly count: number; [Symbol.dispose](): void };
 
-/** Starts to count connections. */
 function countConnections(): ConnectionCount {
   // Published by node for each connection that a server accepts.
   const channel = "net.server.socket";

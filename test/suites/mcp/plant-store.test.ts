@@ -16,7 +16,6 @@ import { startToolServer } from "./tool-server.ts";
 const tool = "plantstore_v1_PlantService_DeletePlant";
 let token: string;
 let otherScope: string;
-
 const server = shared(() => startToolServer());
 beforeAll(async () => {
   token = await server.tokenWith("plants:delete");

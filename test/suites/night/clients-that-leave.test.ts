@@ -19,7 +19,6 @@ import { readSamples } from "../../../protoport/testing/src/telemetry/samples.ts
 
 // Clients behind load balancers cancel calls to both commands, and no metric counts an error.
 
-/** How many clients cancel at the same time. */
 const clientCount = 32;
 
 /** A call that its client cancels, and its state on the server at that time. */

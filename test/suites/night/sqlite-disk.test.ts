@@ -123,7 +123,6 @@ describe("a store on SQLite with failing checkpoints", () => {
   });
 });
 
-/** The program that creates a backup in a separate process. */
 function backingUp(file: string, copy: string): string[] {
   const module = new URL("../../../src/stores/sqlite/backup.ts", import.meta.url).href;
   const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;

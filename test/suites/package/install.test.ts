@@ -25,9 +25,7 @@ const ofPage = (page: string): string[] =>
 const [forAll = "", onServer = ""] = ofPage("docs/how-to/install.md");
 const [buildAndPack = "", inProject = ""] = ofPage("protoport/docs/how-to/packages.md");
 const [forGateway = "", forProxy = ""] = inProject.split("\n");
-/** The commands for a server. */
 const forServer = onServer.split("\n");
-
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.3.0" } as const;
 const folders: string[] = [];
 let tarballs: HouseTarballs;
@@ -56,7 +54,6 @@ function packAsDocumented(project: UserProject): HouseTarballs {
   return packedHouses(project.path);
 }
 
-/** The rows of the tables of packages. */
 const packageRows = (): string[] =>
   ["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].flatMap((page) => readPage(page).split("\n"));
 
@@ -221,7 +218,6 @@ test("protoport/docs/how-to/packages.md documents the oldest supported peers", (
   );
 });
 
-/** Converts an ESM program to CommonJS. */
 function asCommonJs(text: string): string {
   return text
     .replaceAll(/import (\{.*\}) from (".*")/g, "const $1 = require($2)")

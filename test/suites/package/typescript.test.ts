@@ -53,7 +53,6 @@ export const client: number = createPlantClient({ address: "", token: "" });
 export const service: number = PlantService;
 `;
 
-/** Returns the installed packages' public entries. */
 function publicEntries(): string[] {
   return Object.keys(packedHouses()).flatMap((name) => {
     const { exports }: { exports: object } = JSON.parse(user.run("cat", `node_modules/${name}/package.json`));

@@ -13,7 +13,6 @@ const severities = new Map(
   rules.map((rule) => [/^\w+/.exec(rule)?.[0] ?? "", /severity: (\w+)/.exec(rule)?.[1] ?? ""] as const),
 );
 
-/** Runs amtool, and returns what it prints. Rejects when it fails. */
 async function amtool(...args: readonly string[]): Promise<string> {
   await using tool = startProgram("amtool", args, import.meta.dirname);
   const code = await tool.end();

@@ -5,7 +5,6 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 // The recipe for a new RPC in CONTRIBUTING.md, and the code with which its steps add GetPlant.
 
 const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
-/** The recipe for a new RPC in CONTRIBUTING.md. */
 export const recipe: string = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));
 
 /** Returns a file's path in the recipe by its name. */

@@ -34,7 +34,6 @@ afterAll(() => copy[Symbol.dispose]());
 
 const read = (path: string): string => readFileSync(join(copy.folder, path), "utf8");
 
-/** Runs a command from the recipe in the copy. */
 async function run(command: string): Promise<ProgramResult> {
   expect(recipe).toContain(`\`${command}\``);
   const [program = "", ...words] = command.split(" ");
@@ -82,7 +81,6 @@ const tests = [
   "test/stores/contract",
 ];
 
-/** Runs tests in the copy, and returns the titles of those that fail. */
 async function failedTests(files: readonly string[]): Promise<string[]> {
   const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
   const args = ["run", "--project", "unit", ...files];

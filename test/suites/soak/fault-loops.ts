@@ -3,7 +3,6 @@ import { type Fault, sleepUpTo } from "./store-database.ts";
 
 /** Repeats work until a time, and counts what happened. */
 export class FaultLoops {
-  /** How often each fault was injected. */
   readonly injected: Map<string, number> = new Map();
   readonly #dice: Dice;
   readonly #untilMs: number;

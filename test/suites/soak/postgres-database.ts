@@ -14,7 +14,6 @@ import { freeze, killAndStart, sleepUpTo, type StoreDatabase } from "./store-dat
 const clientBackends = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 /** In milliseconds, longer than the ten seconds after which a batch fails. */
 const longFreezeMs = 15_000;
-/** How many plants a neighbor's store has. */
 const neighborPlants = 300_000;
 
 /** Opens an empty PostgreSQL behind PgBouncer, whose server connections the store shares with other programs. */
@@ -98,7 +97,6 @@ async function prepareNeighbors(direct: string): Promise<void> {
   await runSql(direct, "ALTER TABLE plants ENABLE ROW LEVEL SECURITY");
 }
 
-/** Opens an empty Citus with two workers. */
 export async function openCitusDatabase(dice: Dice): Promise<StoreDatabase> {
   const citus = await startCitus();
   const { coordinator, workers } = citus;

@@ -14,7 +14,6 @@ const restartDelayMs = 500;
 const stopLimitMs = 60_000;
 /** The exit code when a program cannot start, such as a replica whose database is down. */
 const cannotStart = 1;
-/** A process's memory and open files. */
 export type Usage = { readonly residentMiB: number; readonly openFiles: number };
 
 export interface ServiceOptions {
@@ -74,19 +73,16 @@ export class Service {
     await this.#end("SIGKILL");
   }
 
-  /** Stops the program gracefully. */
   async stop(): Promise<void> {
     const code = await this.#end("SIGTERM");
     if (code !== 0) this.#options.onProblem(`${this.name} exited with ${String(code)} after SIGTERM`);
   }
 
-  /** Stops the program gracefully, and starts it again. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
   }
 
-  /** Returns the current usage, or `undefined` if the program does not run. */
   usage(): Usage | undefined {
     if (this.#child === undefined || !isRunning(this.#child)) return undefined;
     const { pid } = this.#child;

@@ -17,7 +17,6 @@ export interface Stack extends AsyncDisposable {
   readonly proxyPort: number;
   /** The link from the proxy to the second replica. */
   readonly lossy: LossyLink;
-  /** Changes the proxy's configuration and makes the proxy read it. */
   reloadProxy(): void;
 }
 

@@ -12,7 +12,6 @@ export interface Judgement {
 
 /** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (protoport/docs/how-to/proxy.md). */
 const maxResidentMiB = 400;
-
 /** Limit of open files after all callers have closed their connections. An idle server has 30 open files. */
 const maxOpenFiles = 100;
 /** Limit in MiB for a server's growth in the second half, which begins just after the server's start. */
@@ -44,7 +43,6 @@ export function judgeUsage(name: string, before: Usage | undefined, after: Usage
   };
 }
 
-/** Judges all calls by the final tables. */
 export function judgeCalls(history: History, tables: FinalTables): Judgement {
   const { created, calls } = history;
   const { lost, doubled, wrong } = checkHistory(history, tables);

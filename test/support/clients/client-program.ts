@@ -33,7 +33,6 @@ export interface RunningClient {
   [Symbol.dispose](): void;
 }
 
-/** Starts a program with its arguments. */
 export function startClient({ command, folder, environment }: ClientProgram, args: readonly string[]): RunningClient {
   const [file, ...first] = command;
   const child = spawn(file, [...first, ...args], {

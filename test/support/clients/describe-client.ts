@@ -5,7 +5,6 @@ import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { situations } from "../plants/situation-store.ts";
 
-/** The client under test, and how to build it. */
 export interface ClientUnderTest {
   readonly name: string;
   /** Generates and compiles the client on the first call. May use an earlier run's output. */

@@ -4,13 +4,11 @@ import { plants, storeCommands } from "./commands.ts";
 import { PlantModel } from "./plant-model.ts";
 import { type Database, type StartStore, StoreHost } from "./store-host.ts";
 
-/** How a store is compared with the model. */
 export interface ModelRun {
   readonly create: () => Promise<Database>;
   readonly startStore: StartStore;
   /** The number of sequences of commands. Fewer if they take longer than the limit of a property. */
   readonly sequences: number;
-  /** Timeout of one sequence, in milliseconds. */
   readonly limitMs: number;
 }
 

@@ -93,9 +93,7 @@ function restoreCommand(between: readonly Asked[]): Command {
   });
 }
 
-/** A new store's plants. */
 export const plants: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8];
-
 const ids = constantFrom(...plants);
 const asked = record({
   id: ids,
@@ -104,7 +102,6 @@ const asked = record({
 });
 const crash = record({ kind: constantFrom("process" as const, "database" as const), after: nat(4) });
 
-/** Command sequences for a store. */
 export const storeCommands: Arbitrary<Iterable<Command>> = commands(
   [
     array(ids, { minLength: 1 }).chain((imported) => boolean().map((isRestore) => importCommand(imported, isRestore))),

@@ -7,7 +7,6 @@ import { ageRecords as ageInSqlite } from "../plants/sqlite-file.ts";
 import type { Database, StoredRecord } from "./store-host.ts";
 
 const ageDays = 3;
-/** How long to wait for a store's lock, in milliseconds. */
 const lockTimeoutMs = 10_000;
 
 export async function createSqlite(): Promise<Database> {

@@ -27,7 +27,6 @@ export class PlantModel {
     this.records = [...records];
   }
 
-  /** Makes all records expire. */
   expire(): void {
     for (const { requestId } of this.records) this.#expired.add(requestId);
   }

@@ -63,7 +63,6 @@ export class StoreHost {
     this.#startStore = startStore;
   }
 
-  /** Starts the store, and waits until it is open. */
   async start(): Promise<void> {
     this.#store = await this.#startStore(this.database.location, (message) => this.#onMessage(message));
   }

@@ -10,11 +10,8 @@ import { tokens } from "../server/plant-server.ts";
 export interface Tally {
   /** The plants that calls have named, once each. */
   readonly asked: ReadonlySet<bigint>;
-  /** The plants that the server reported as deleted. */
   readonly deleted: ReadonlySet<bigint>;
-  /** The plants that it reported as not found. */
   readonly notFound: ReadonlySet<bigint>;
-  /** Other outcomes, and how often they occurred. */
   readonly failures: ReadonlyMap<string, number>;
 }
 

@@ -21,7 +21,6 @@ export const unavailable: { readonly rawMessage: string; readonly code: Code } =
   code: Code.Unavailable,
 };
 
-/** The name of a fact in {@link durableFacts}. */
 export type DurableFact =
   | "a reopened store"
   | "a killed store"

@@ -12,7 +12,6 @@ const maxInt64 = 2n ** 63n - 1n;
 /** The scope of an idempotency key. With "a plant", test cases with one key for several plants are omitted. */
 type KeyHoldsFor = "the store" | "a plant";
 
-/** Options for {@link describePlantStore}. */
 interface Exceptions {
   readonly keyHoldsFor?: KeyHoldsFor;
   /** The durable facts that the store does not promise, or that its test cannot show. */
@@ -29,7 +28,6 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
 /** A call to each method that queries the store. A method without a call does not compile. */
 const askingCalls: Calls = { delete: (store) => store.delete(3n, deleteCall()) };
 
-/** Describes what holds for every {@link PlantStore}. */
 export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {
   describe("a plant store", () => {
     for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));

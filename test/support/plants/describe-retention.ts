@@ -10,7 +10,6 @@ const deletionsKeptMs = 3_600_000;
 /** More days than {@link deletionsKeptMs}. */
 const daysOld = 3;
 
-/** Deletes a plant with an idempotency key. */
 const deleteWith = (store: PlantStore, id: bigint, idempotencyKey: string): Promise<boolean> =>
   store.delete(id, deleteCall({ idempotencyKey }));
 

@@ -32,13 +32,11 @@ export async function failAttempts(
   );
 }
 
-/** Returns how many statements there were so far. */
 export async function countAttempts(url: string): Promise<number> {
   const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempts FROM attempts");
   return Number(row?.["attempts"]);
 }
 
-/** Makes every matching statement fail with the SQLSTATE. */
 export async function failAlways(
   url: string,
   event: "DELETE ON plants" | "INSERT ON deletions" | "UPDATE ON deletions",

@@ -46,7 +46,6 @@ export async function withDatabase<Result>(
   return await work(opened);
 }
 
-/** Runs `work` while an import is open. */
 export function withImport(
   opened: Opened,
   work: (running: PlantImport) => Promise<void>,
@@ -69,7 +68,6 @@ export async function deleteEach(
   return outcomes;
 }
 
-/** Deletes plants concurrently, and returns which of them existed. */
 export const deleteTogether = (store: PlantStore, ids: readonly bigint[]): Promise<boolean[]> =>
   Promise.all(ids.map((id) => store.delete(id, deleteCall())));
 

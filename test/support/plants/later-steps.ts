@@ -2,13 +2,11 @@ import { type PostgresMigration, tablesSql } from "../../../src/stores/postgres/
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** Steps that later releases could have. */
 export const laterSteps: readonly PostgresMigration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note text", table: "deletions" },
   { sql: "ALTER TABLE deletions ADD COLUMN receipt text", table: "deletions" },
 ];
 
-/** The version after {@link laterSteps}. */
 export const latestVersion: number = schemaAfter(laterSteps).version;
 
 /** Creates a schema with a version up to the last step's. 0 is an empty one. */

@@ -14,7 +14,6 @@ export interface Kind {
   readonly run: (location: PlantLocation, sql: string) => Promise<void>;
 }
 
-/** Returns a store's URL in PostgreSQL. */
 export function urlOf(location: PlantLocation): string {
   if (location.kind !== "postgres") throw new TypeError(`the store is in ${location.kind}`);
   return location.url;
@@ -106,7 +105,6 @@ export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
   return (await collect(database.exportPlants())).flat();
 }
 
-/** Returns the deletion records, without their batches, which depend on the store kind. */
 export async function recordsOf(location: PlantLocation): Promise<object[]> {
   await using database = await openPlantDatabase(location);
   const records = (await collect(database.listDeletions())).flat();
@@ -118,7 +116,6 @@ export async function recordsOf(location: PlantLocation): Promise<object[]> {
   }));
 }
 
-/** Returns how many records each batch has. */
 export async function batchSizesOf(location: PlantLocation): Promise<readonly number[]> {
   await using database = await openPlantDatabase(location);
   const sizes = new Map<string, number>();

@@ -45,13 +45,11 @@ export interface StoreDatabase {
   readonly location: PlantLocation;
   /** How many queues the store divides its deletions over, by plant. Default 1. */
   readonly queues?: number;
-  /** Kills the database's server, if it has one, and starts it again. */
   kill(): Promise<void>;
   /** Runs SQL that SQLite and PostgreSQL understand. */
   run(sql: string): unknown;
   /** Makes the next deletions fail with an error that concerns the whole store. */
   failDeletions(): Promise<void> | void;
-  /** Protects plants from deletion. */
   protect(way: Protection, ids: readonly bigint[]): unknown;
   /** Locks plants until the returned function commits. Missing if the database locks all plants together. */
   readonly lock?: (ids: readonly bigint[]) => Promise<() => Promise<void>>;
@@ -61,7 +59,6 @@ export interface StoreDatabase {
   age(days: number): Promise<void> | void;
 }
 
-/** A store that can be opened again. */
 type Durable = OpenedStore & Required<Pick<OpenedStore, "reopen">>;
 /** Opens a durable store that has the given plants, and only those. */
 export type OpenDurable = (plants: readonly bigint[]) => Promise<Durable>;

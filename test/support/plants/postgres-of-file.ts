@@ -82,7 +82,6 @@ export async function lockPlants(url: string, ids: readonly bigint[]): Promise<(
   };
 }
 
-/** Makes a database's deletion records older. */
 export async function ageRecords(url: string, days: number): Promise<void> {
   await runSql(url, `UPDATE deletions SET deleted_at = deleted_at - interval '${days} days'`);
 }

@@ -49,10 +49,7 @@ export async function startPostgresProxy(
 }
 
 /** A proxy that makes clients hang before they commit. */
-export interface HangingProxy extends PostgresProxy {
-  /** Resolves once a client hangs. */
-  readonly hangs: Promise<void>;
-}
+export type HangingProxy = PostgresProxy & { readonly hangs: Promise<void> };
 
 /** Starts a proxy like {@link startPostgresProxy} that forwards everything except `COMMIT`. */
 export async function startHangingProxy(serverFolder: string, port?: number): Promise<HangingProxy> {

@@ -16,7 +16,6 @@ import { closeConnection, giveBackConnection, keepConnection, takeConnection } f
 
 /** A separate PostgreSQL server for a test, on a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
-  /** Its socket's folder. */
   readonly socketFolder: string;
   readonly log: readonly string[];
   /** Creates an empty schema, which is as isolated as a database and a hundred times as fast to create. */
@@ -29,7 +28,6 @@ export interface PostgresServer extends AsyncDisposable {
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /** Stops the server. `immediate` is a crash that it notices. `kill` sends SIGKILL to all its processes. */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Sends a signal such as SIGSTOP to all its processes. */
   signal(name: NodeJS.Signals): void;
   /** Starts the server again, unless it runs. */
   start(): Promise<void>;
@@ -123,7 +121,6 @@ export interface PostgresOptions {
   readonly tls?: PostgresTls;
   /** Whether the cluster must be on a disk, for measurements. */
   readonly onDisk?: boolean;
-  /** Environment variables in addition to the test's. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
@@ -138,11 +135,7 @@ export async function startPostgres(
   return await runServer(folder, all, { port: tls?.port, environment });
 }
 
-/** A standby that replicates a server. */
-export interface PostgresStandby extends PostgresServer {
-  /** Promotes it to primary. */
-  promote(): Promise<void>;
-}
+export type PostgresStandby = PostgresServer & { promote(): Promise<void> };
 
 /** Creates a standby with this application name. The primary is stopped for a moment. */
 export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {

@@ -69,7 +69,6 @@ export function sentDeletion(
   return { id, call, doubts: [], resolve, reject };
 }
 
-/** Returns deletions that ignore their outcomes. */
 export const callersOf = (...ids: readonly bigint[]): SentDeletion[] => ids.map((id) => sentDeletion(id));
 
 /** Returns a deletion with an idempotency key that ignores its outcome. */

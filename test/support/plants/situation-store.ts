@@ -40,7 +40,6 @@ export function openSituationStore(plants: Set<bigint>): PlantStore {
   };
 }
 
-/** Causes the situations for any call that names a plant. */
 async function situationOf(id: bigint, signal: AbortSignal): Promise<void> {
   if (id === situations.fault) throw new Error(secretText);
   if (id === situations.away) throw storeUnavailable(new Error(secretText));

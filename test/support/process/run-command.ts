@@ -1,7 +1,6 @@
 import type { PlantTerminal } from "../../../src/command/command.ts";
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
-/** The exit code and the output of a command line. */
 export type Ended = { readonly exitCode: number; readonly out: readonly string[]; readonly err: readonly string[] };
 
 /** Runs a command line in this process, with a slow terminal without progress. `terminal` replaces its members. */

@@ -3,7 +3,6 @@ import { type CommandLine } from "../../../protoport/testing/src/process/command
 import { startCommandLine } from "./command-line.ts";
 import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-/** The credential that {@link serve} accepts. */
 export const serveToken = "token-of-the-command-line-test";
 
 const settings: Readonly<Record<string, string>> = {
@@ -19,13 +18,11 @@ export function serve(folder: TempFolder, environment: Record<string, string> = 
   return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
 }
 
-/** Returns the server's address, when it listens. */
 export async function baseUrlOf(server: CommandLine): Promise<string> {
   const [, port] = await server.find(/"port":(\d+)/);
   return `http://127.0.0.1:${String(port)}`;
 }
 
-/** Deletes a plant over REST, and returns the HTTP status. */
 export async function deletePlant(baseUrl: string, id: number, credential: string = serveToken): Promise<number> {
   // The drain would wait for a connection that is kept open.
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };

@@ -13,7 +13,6 @@ export async function openRaw(address: Address): Promise<RawClient> {
   return new RawClient(socket);
 }
 
-/** Opens a connection over TLS, and resolves after the handshake. Accepts any certificate. */
 export async function openRawTls({ address, port }: Address): Promise<RawClient> {
   const socket = connectTls({ host: address, port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
   await within(once(socket, "secureConnect"), "a connection over TLS");

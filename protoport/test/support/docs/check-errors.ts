@@ -56,7 +56,6 @@ export function matches(pattern: string, message: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`, "s").test(message);
 }
 
-/** Returns a code as gRPC spells it, such as NOT_FOUND. */
 export const codeName = (code: Code): string | undefined =>
   Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
 

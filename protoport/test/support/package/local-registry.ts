@@ -12,7 +12,6 @@ import { createUserProject } from "./user-project.ts";
 export interface LocalRegistry extends Disposable {
   /** The published packages' names, in order. */
   readonly names: () => readonly string[];
-  /** Runs a command in a folder, whose npm uses this registry. */
   readonly run: (command: string, folder: string) => Promise<string>;
 }
 

@@ -84,7 +84,6 @@ export function createUserProject(dependencies: Readonly<Record<string, string>>
   };
 }
 
-/** Returns the names of all packages that a project has installed, sorted. */
 export function installedPackages({ path }: UserProject): string[] {
   const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
   const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));

@@ -14,18 +14,15 @@ export interface SigningKey {
 export interface IdentityProvider {
   readonly issuer: string;
   readonly keysUrl: string;
-  /** The paths of all requests so far, oldest first. */
   readonly requests: readonly string[];
   keys: readonly SigningKey[];
   /** Paths for which the provider responds with 404. */
   hidden: readonly string[];
   /** Handles requests instead of the provider. `undefined` lets the provider handle requests. */
   respond: RequestListener | undefined;
-  /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
   /** Signs a token. Claims and header fields replace those of a valid token. `undefined` omits a claim or field. */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
-  /** Stops listening and closes all connections. */
   stop(): void;
   [Symbol.dispose](): void;
 }

@@ -20,7 +20,6 @@ export type TransportName = (typeof transportNames)[number];
 
 /** A gateway on every HTTP server. Dispose of the gateway with `await using`. */
 export interface EveryTransport extends AsyncDisposable {
-  /** Sends a request to one server, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
   /** Returns an HTTP server's address, and the HTTP version for requests to the server. Fetch has no address. */
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];

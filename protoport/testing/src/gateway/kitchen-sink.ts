@@ -21,7 +21,6 @@ export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegi
   file_kitchensink_v1_legacy,
 );
 
-/** Options for a gateway whose handlers echo their requests. */
 export const kitchenSinkOptions: GatewayOptions = {
   routes: kitchenSinkRoutes,
   jsonOptions: { registry: kitchenSinkRegistry },

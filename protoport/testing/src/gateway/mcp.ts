@@ -12,7 +12,6 @@ export const statelessMeta: Readonly<Record<string, unknown>> = {
 
 export const toolNameOf = (procedure: string): string => procedure.slice(1).replaceAll(/[./]/g, "_");
 
-/** Returns a POST with JSON to the MCP path. */
 export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {
   const common: readonly Field[] = [
     ["content-type", "application/json"],

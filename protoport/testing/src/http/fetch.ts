@@ -3,7 +3,6 @@ import type { Field, HttpResponse, HttpRequest } from "./exchange.ts";
 
 const origin = "http://fetch.example";
 
-/** Sends a request to a Fetch handler, and reads the complete response. */
 export const exchangeFetch = async (fetch: FetchHandler, request: HttpRequest): Promise<HttpResponse> =>
   await readResponse(await openFetch(fetch, request));
 

@@ -5,7 +5,6 @@ import { dataFrame, type FrameConnection, frameFlag, headersFrame } from "./http
 /** A message without fields, in an envelope. */
 export const emptyMessage: Buffer = encodeEnvelope(0, Buffer.alloc(0));
 
-/** Returns the header for a gRPC call over HTTP/2 without TLS. */
 export function grpcHeader(procedure: string): Field[] {
   // oxfmt-ignore
   return [
@@ -14,7 +13,6 @@ export function grpcHeader(procedure: string): Field[] {
   ];
 }
 
-/** Sends a complete unary call on a stream. */
 export function sendUnaryCall(connection: FrameConnection, streamId: number, procedure: string): void {
   connection.send(
     headersFrame(streamId, grpcHeader(procedure)),

@@ -49,7 +49,6 @@ export function overHttp1(socket: Socket, reader: ByteReader, host: string): Htt
   };
 }
 
-/** Sends one request on a separate connection, and returns its response. */
 export async function exchangeHttp1(address: Address, request: HttpRequest): Promise<Http1Response> {
   using connection = await openHttp1(address);
   connection.request(request);

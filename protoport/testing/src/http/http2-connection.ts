@@ -55,7 +55,6 @@ export async function openHttp2(address: Address, tls?: SecureClientSessionOptio
   };
 }
 
-/** Sends one request on a separate connection, and returns its response. */
 export async function exchangeHttp2(address: Address, request: HttpRequest): Promise<Http2Response> {
   using connection = await openHttp2(address);
   return await connection.exchange(request);

@@ -9,7 +9,6 @@ export interface Relay extends AsyncDisposable {
   stall(): void;
 }
 
-/** Starts a relay to a server. */
 export async function startRelay(server: Address): Promise<Relay> {
   let isStalled = false;
   const forward = (from: Socket, to: Socket): void => {

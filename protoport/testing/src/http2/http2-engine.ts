@@ -41,7 +41,6 @@ export async function openEngine(
   return await withServer({ engine }, () => openFrames(engine.address));
 }
 
-/** Serves a connection on any socket. */
 export function serveConnection(
   socket: Duplex,
   { serve = echo, limits = {}, budget, onFault = rethrow, onError = () => {} }: EngineOptions = {},
@@ -81,10 +80,8 @@ export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): St
   return { onReset: () => {}, onWritable: () => {}, ...receiver, body };
 }
 
-/** A header section with only a status. */
 export const statusBlock = (httpStatus: number): Uint8Array => encodeStatus(httpStatus);
 
-/** Responds with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
   stream.respond([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
 }

@@ -13,7 +13,6 @@ export interface TempFolder {
   [Symbol.dispose](): void;
 }
 
-/** Creates an empty folder. Dispose of the folder with `using`. */
 export function createTempFolder(): TempFolder {
   // The system lists open files without symbolic links.
   const path = realpathSync(mkdtempSync(join(tmpdir(), "gateway-test-")));

@@ -9,7 +9,6 @@ export function toolsFolder(name: string): string {
   return folder;
 }
 
-/** Returns whether a program is on PATH. */
 export const hasProgram = (name: string): boolean =>
   (process.env["PATH"] ?? "").split(delimiter).some((folder) => isExecutable(join(folder, name)));
 

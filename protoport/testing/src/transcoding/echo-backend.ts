@@ -14,7 +14,6 @@ const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(
   Int64ValueSchema,
 );
 
-/** Registers the echo contract's services (`protoport/conformance/README.md`). */
 function echoRoutes(router: ConnectRouter): void {
   // oxfmt-ignore
   router.service(EchoService, {

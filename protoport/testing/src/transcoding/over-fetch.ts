@@ -14,7 +14,6 @@ function toHttpRequest(request: CaseRequest): HttpRequest {
 /** The cases whose requests Fetch can express. */
 export const fetchCases: readonly Case[] = allCases.filter(({ request }) => canFetchSend(toHttpRequest(request)));
 
-/** Sends the cases' requests through a Fetch handler. */
 export function overFetch(fetch: FetchHandler): Exchange {
   return async (request) => {
     const { httpStatus, header, body } = await exchangeFetch(fetch, toHttpRequest(request));

@@ -99,7 +99,6 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
   const asked: string[] = [];
   let endpoint: Server;
   let environment: Record<string, string>;
-
   const folder = shared(() => createTempFolder());
   beforeAll(async () => {
     writeFileSync(folder.file("secret"), secret);

@@ -8,7 +8,6 @@ export const channelCredentials: ChannelCredentials =
 
 export type StubCall = (metadata: Metadata, options: CallOptions, done: (error: ServiceError | null) => void) => void;
 
-/** Makes a stub's call, and resolves to its outcome. */
 export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<Outcome> {
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(header)) metadata.set(name, value);

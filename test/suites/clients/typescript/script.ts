@@ -14,7 +14,6 @@ export interface Call {
   readonly timeoutMs: number | undefined;
 }
 
-/** A call's outcome, as a gRPC code's number and a message. */
 export type Outcome = { readonly code: number; readonly message: string };
 
 /** Runs the commands on standard input, and prints their outcomes; see `ClientProgram`. */

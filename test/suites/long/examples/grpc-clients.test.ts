@@ -9,7 +9,6 @@ import { startPlantServer, tokens } from "../../../support/server/plant-server.t
 /** Not representable as a double. As a number, it would be another plant's id. */
 const long = 2n ** 53n + 1n;
 const plants = new Set<bigint>();
-
 const server = shared(() => startPlantServer({ store: openSituationStore(plants) }));
 
 describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {

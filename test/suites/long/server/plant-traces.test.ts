@@ -19,7 +19,6 @@ type Span = OtlpReceiver["spans"][number] | undefined;
 
 interface Traced extends AsyncDisposable {
   readonly server: StartedServer;
-  /** Returns the lines in its log with this message. */
   readonly lines: (msg: string) => Record<string, unknown>[];
 }
 

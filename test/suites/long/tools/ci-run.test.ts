@@ -11,7 +11,6 @@ interface FakeSuite {
   readonly exitCode?: number;
 }
 
-/** How the programs behave, and the expected output. */
 interface Case {
   readonly name: string;
   readonly suites: Readonly<Record<string, FakeSuite>>;

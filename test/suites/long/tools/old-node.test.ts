@@ -27,7 +27,6 @@ require("./node/requirements.cjs");`,
 }
 
 const warning = /^PROTOPORT_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
-
 const releases = ["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"];
 test.each(releases)("Node %s prints one warning when it loads the gateway", async (node) => {
   expect(await load("@protoport/gateway", { node })).toMatch(warning);

@@ -19,7 +19,6 @@ interface State {
 
 const lockedBy = new Map<string, AsyncDisposable>();
 
-/** Locks a table until the test ends. */
 async function lockTable(url: string, table: string): Promise<void> {
   const client = await openClient(url, `BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
   lockedBy.set(url, { [Symbol.asyncDispose]: () => client.end() });

@@ -22,7 +22,6 @@ interface DistributedProxy extends PostgresProxy {
 
 // Features that CockroachDB or YugabyteDB lack, at least in some releases, or do not document.
 const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b/i;
-
 // A message's header ("Message Formats" of PostgreSQL): its type, and its length with the length field.
 const headerBytes = 5;
 /** A statement whose outcome is lost. The response is the same whether or not the server has run it. */

@@ -9,13 +9,8 @@ import { createPlantsFor, deleteCall, errorMessage, openClient, type PostgresPro
 
 const server = await startPostgresOfFile();
 const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 7_000 };
+type Pooler = PostgresProxy & { readonly refusals: number };
 
-interface Pooler extends PostgresProxy {
-  /** How many connections were refused. */
-  readonly refusals: number;
-}
-
-/** Starts a proxy that refuses connections by their start-up message. */
 async function startRefusing(refuses: (startup: Buffer) => boolean, sqlState: string): Promise<Pooler> {
   let refusals = 0;
   const proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {

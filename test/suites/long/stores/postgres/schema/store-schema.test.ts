@@ -99,7 +99,6 @@ test("every command works on a schema with an unusual name", async () => {
   expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([1n, 2n]);
 });
 
-/** Finds a store's schema on a connection after running SQL on it. */
 async function find(url: string, sql = ""): Promise<string> {
   await using session = closing(new Session(readServerUrl(url)));
   await session.run(sql);

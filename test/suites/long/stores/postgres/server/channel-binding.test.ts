@@ -29,7 +29,6 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Connects, and returns the user's name. */
 async function connectAs(user: string, parameters: string, to = port): Promise<unknown> {
   await using session = closing(
     new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`)),
