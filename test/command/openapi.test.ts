@@ -4,9 +4,12 @@ import { createPlantStoreOpenApi } from "../../src/server/index.ts";
 import { projectFolder } from "@protoport/testing/process";
 import { runCommand } from "../support/process/run-command.ts";
 
-test("openapi prints the same bytes as openapi.json", async () => {
+test.each([undefined, ""])("openapi prints openapi.json if PLANTSTORE_PUBLIC_URL is %j", async (publicUrl) => {
   const committed = readFileSync(`${projectFolder}/openapi.json`, "utf8");
-  const { exitCode, out } = await runCommand(["openapi"]);
+  const { exitCode, out } = await runCommand(
+    ["openapi"],
+    publicUrl === undefined ? {} : { PLANTSTORE_PUBLIC_URL: publicUrl },
+  );
   expect({ exitCode, out: `${out.join("\n")}\n` }).toEqual({ exitCode: 0, out: committed });
 });
 

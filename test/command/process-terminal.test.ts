@@ -1,7 +1,34 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
 import { processTerminal } from "../../src/command/process-terminal.ts";
 
 afterEach(() => vi.unstubAllGlobals());
+
+test.for([
+  ["EPIPE", 0],
+  ["ENOSPC", 1],
+] as const)("after %s on standard output, the process exits with %i", ([code, want]) => {
+  const [stdout, exit] = [new EventEmitter(), vi.fn()];
+  vi.stubGlobal("process", { ...process, stderr: {}, stdout, exit });
+  processTerminal(vi.fn());
+  stdout.emit("error", Object.assign(new Error("write"), { code }));
+  expect(exit.mock.calls).toEqual([[want]]);
+});
+
+test("a write waits until standard output has drained", async () => {
+  const stdout = new PassThrough({ highWaterMark: 1 });
+  vi.stubGlobal("process", { ...process, stderr: {}, stdout });
+  const ended: string[] = [];
+  const written = processTerminal(vi.fn())
+    .write("12")
+    .then(() => ended.push("write"));
+  await new Promise(setImmediate);
+  ended.push("turn");
+  stdout.resume();
+  await written;
+  expect(ended).toEqual(["turn", "write"]);
+});
 
 test.each([
   { name: "standard error", stderr: { isTTY: true }, stdout: {}, want: true },

@@ -175,3 +175,41 @@ test("two demos that create a folder at the same time share a token", async () =
   const [first, second] = await Promise.all([prepareDemo({}), prepareDemo({})]);
   expect(second.token).toBe(first.token);
 });
+
+test("a demo restricts access to an existing token file", async () => {
+  using _ = enterFolder();
+  mkdirSync(".plantstore");
+  writeFileSync(".plantstore/token", "sixteen-characters\n", { mode: 0o644 });
+  expect((await prepareDemo({})).token).toBe("sixteen-characters");
+  expect(statSync(".plantstore/token").mode & 0o777).toBe(0o600);
+});
+
+test("a demo keeps settings that do not change its store, and reports the others", async () => {
+  using _ = enterFolder();
+  // oxfmt-ignore
+  const kept = Object.fromEntries([
+    "HOST", "PORT", "LOG_LEVEL", "PLANTSTORE_AUDIT", "PLANTSTORE_LOG_PROBES", "PLANTSTORE_REQUEST_ID_RESPONSES",
+    "PLANTSTORE_ADMIN_ADDRESS", "PLANTSTORE_CORS_ORIGINS", "PLANTSTORE_RATE_PER_PRINCIPAL",
+    "PLANTSTORE_RATE_PER_ADDRESS", "PLANTSTORE_DRAIN_DELAY_MS", "PLANTSTORE_DRAIN_TIMEOUT_MS", "PLANTSTORE_X",
+  ].map((name) => [name, "mine"]));
+  const demo = await prepareDemo({ ...kept, PLANTSTORE_WORKERS: "2", PLANTSTORE_MCP: "off", PLANTSTORE_DOCS: "" });
+  expect(demo.environment).toMatchObject({ ...kept, PLANTSTORE_MCP: "on" });
+  expect([demo.ignored, demo.environment["PLANTSTORE_WORKERS"]]).toEqual([
+    ["PLANTSTORE_WORKERS", "PLANTSTORE_MCP"],
+    undefined,
+  ]);
+});
+
+test.for([
+  [0, ["1", "1", "1"], "All plants are deleted; delete .plantstore/ to start with new ones. Press Ctrl-C to stop."],
+  [1, ["7", "7", "7"], "Press Ctrl-C to stop."],
+  [2, ["7", "8", "8"], "Press Ctrl-C to stop."],
+] as const)("a demo with %i plants prints commands for %j", ([count, want, end]) => {
+  const lines = demoLines(
+    { token: "t", ignored: [], environment: {} },
+    { host: "h", port: 1 },
+    [7n, 8n].slice(0, count),
+  );
+  const ids = lines.flatMap((line) => /plants\/(\d+)$|"id":"(\d+)"/.exec(line)?.slice(1).filter(Boolean) ?? []);
+  expect([ids, lines.at(-1)]).toEqual([want, end]);
+});

@@ -1,0 +1,45 @@
+import { expect, test, vi } from "vitest";
+import { followOrders, supervisorStop } from "../../src/command/worker.ts";
+import type { StartedServer } from "../../src/server/index.ts";
+
+/** Returns the listeners that `act` adds to the process, by event. They are not added. */
+function listenersOf(act: () => unknown): ReadonlyMap<unknown, (value?: unknown) => void> {
+  using on = vi.spyOn(process, "on").mockReturnValue(process);
+  using once = vi.spyOn(process, "once").mockReturnValue(process);
+  act();
+  return new Map([...on.mock.calls, ...once.mock.calls]);
+}
+
+test("a worker reloads and reports when its supervisor orders it", () => {
+  const reload = vi.fn(async () => {});
+  const problems = { store: "the disk is full" };
+  const server: Pick<StartedServer, "reload" | "collectMetrics" | "problems"> = {
+    reload,
+    collectMetrics: () => [],
+    problems: () => problems,
+  };
+  const onMessage = listenersOf(() => followOrders(server as StartedServer)).get("message");
+  using send = vi.spyOn(process, "send").mockReturnValue(true);
+  for (const order of ["drain", "reload"]) onMessage?.(order);
+  expect([reload.mock.calls.length, send.mock.calls]).toEqual([1, []]);
+  onMessage?.("report");
+  expect([reload.mock.calls.length, send.mock.calls]).toEqual([1, [[{ metrics: [], problems }]]]);
+});
+
+test.for([
+  ["message", "drain"],
+  ["disconnect", undefined],
+])("a worker ignores signals, and stops on the event %s %s", async ([event, value]) => {
+  const ended: string[] = [];
+  const listeners = listenersOf(() => supervisorStop().then((stop) => ended.push(stop)));
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"]) listeners.get(name)?.();
+  listeners.get("message")?.("reload");
+  await new Promise(setImmediate);
+  ended.push("other events");
+  listeners.get(event)?.(value);
+  await new Promise(setImmediate);
+  expect([ended, [...listeners.keys()].toSorted()]).toEqual([
+    ["other events", "drain"],
+    ["SIGHUP", "SIGINT", "SIGTERM", "disconnect", "message"],
+  ]);
+});
