@@ -10,6 +10,7 @@ import { dataFrame, type Field, fieldValue, type Frame, type FrameConnection, fr
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
+type Handlers = Parameters<typeof startGreenhouse>[0];
 const json: Field = ["content-type", "application/json"];
 const never: Promise<never> = new Promise(() => {});
 
@@ -31,20 +32,17 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   ])("an incomplete body fails the message stream if $name", async ({ end }) => {
     const received = Promise.withResolvers<void>();
     const outcome = Promise.withResolvers<string>();
-    await using greenhouse = await startGreenhouse(
-      {
-        recordReadings: async (readings) => {
-          const read = async (): Promise<string> => {
-            for await (const _ of readings) received.resolve();
-            return "as if it were all";
-          };
-          outcome.resolve(await read().catch(() => "not all"));
-          return {};
-        },
+    const handlers: Handlers = {
+      recordReadings: async (readings) => {
+        const read = async (): Promise<string> => {
+          for await (const _ of readings) received.resolve();
+          return "as if it were all";
+        };
+        outcome.resolve(await read().catch(() => "not all"));
+        return {};
       },
-      {},
-      { http2 },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, {}, { http2 });
     using connection = await openFrames(greenhouse.address);
     const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
     connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
@@ -60,19 +58,16 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   ])("a complete but partly read body fails the message stream if $name", async ({ end }) => {
     const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
     const response = Promise.withResolvers<void>();
-    await using greenhouse = await startGreenhouse(
-      {
-        recordReadings: async (readings) => {
-          const iterator = readings[Symbol.asyncIterator]();
-          await iterator.next();
-          begun.resolve(() => iterator.next());
-          await response.promise;
-          return {};
-        },
+    const handlers: Handlers = {
+      recordReadings: async (readings) => {
+        const iterator = readings[Symbol.asyncIterator]();
+        await iterator.next();
+        begun.resolve(() => iterator.next());
+        await response.promise;
+        return {};
       },
-      {},
-      { http2 },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, {}, { http2 });
     using connection = await openFrames(greenhouse.address);
     const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
     connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
@@ -88,16 +83,13 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
-    await using greenhouse = await startGreenhouse(
-      {
-        recordReadings: () => {
-          reached.resolve();
-          return response.promise;
-        },
+    const handlers = {
+      recordReadings: () => {
+        reached.resolve();
+        return response.promise;
       },
-      { onFault: (fault) => faults.push(fault) },
-      { http2 },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, { onFault: (fault) => faults.push(fault) }, { http2 });
     using connection = await openFrames(greenhouse.address);
     const body = Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000)));
     connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")), ...body);

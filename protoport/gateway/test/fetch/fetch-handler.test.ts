@@ -130,15 +130,13 @@ describe("a client stream over Fetch", () => {
   });
 
   test("gets its response when the handler stops reading a gzip body", async () => {
-    const fetch = serveByFetch(
-      {
-        async recordReadings(sent) {
-          for await (const _ of sent) break;
-          return { count: 1 };
-        },
+    const handlers: Greenhouse = {
+      async recordReadings(sent) {
+        for await (const _ of sent) break;
+        return { count: 1 };
       },
-      { rest: { rules } },
-    );
+    };
+    const fetch = serveByFetch(handlers, { rest: { rules } });
     const { header } = upload("gzip", lines);
     using sending = openFetchUpload(fetch, ["POST", "/readings"], header);
     sending.write(gzipSync(lines, { finishFlush: constants.Z_SYNC_FLUSH }));

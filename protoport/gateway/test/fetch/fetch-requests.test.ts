@@ -166,23 +166,21 @@ describe("a request over Fetch", () => {
         const headers = { "content-type": type };
         const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
         const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-        const fetch = serveByFetch(
-          {
-            waterBed: (message) => {
-              handled.push(message);
-              return {};
-            },
-            recordReadings: async (messages) => {
-              for await (const message of messages) handled.push(message);
-              return {};
-            },
+        const handlers: Parameters<typeof serveByFetch>[0] = {
+          waterBed: (message) => {
+            handled.push(message);
+            return {};
           },
-          {
-            rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
-            [hook]: () => take(request),
-            onResponse: ({ error }) => answered.push(error?.code),
+          recordReadings: async (messages) => {
+            for await (const message of messages) handled.push(message);
+            return {};
           },
-        );
+        };
+        const fetch = serveByFetch(handlers, {
+          rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+          [hook]: () => take(request),
+          onResponse: ({ error }) => answered.push(error?.code),
+        });
         const answer = await within(fetch(request), "a response");
         const text = decodeURIComponent(await answer.text());
         expect(text).toContain("the request body was read before the gateway got it");

@@ -187,15 +187,13 @@ describe("a call that admit checks", () => {
       begun.resolve();
       await decided.promise;
     };
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: ({ bed }) => {
-          handled.push(String(bed));
-          return {};
-        },
+    const handlers: Parameters<typeof startGreenhouse>[0] = {
+      waterBed: ({ bed }) => {
+        handled.push(String(bed));
+        return {};
       },
-      { admit, mcp: createMcp({ tools: ["greenhouse.v1.*"] }) },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, { admit, mcp: createMcp({ tools: ["greenhouse.v1.*"] }) });
     using connection = await openHttp1(greenhouse.address);
     connection.request(request);
     await within(begun.promise, "the check");

@@ -5,6 +5,7 @@ import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/gree
 import { CallValues } from "../../src/serve/call-view.ts";
 import { callings, errorOf, starterFor, waysFor } from "../../../testing/src/index.ts";
 
+type Handlers = Parameters<ReturnType<typeof starterFor>>[0];
 const noteKey = createContextKey("none");
 
 describe.each(waysFor(callings))("a unary call by $name", (calling) => {
@@ -85,14 +86,12 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
           }, "sent again false"],
       ],
     )("gets %s from an interceptor", async (_name, interceptor, want) => {
-      await using greenhouse = await start(
-        {
-          waterBed: (_, { requestHeader, values, signal }) => ({
-            note: `${requestHeader.get("x-sent") ?? ""} ${values.get(noteKey)} ${String(signal === otherSignal)}`,
-          }),
-        },
-        { interceptors: [interceptor] },
-      );
+      const handlers: Handlers = {
+        waterBed: (_, { requestHeader, values, signal }) => ({
+          note: `${requestHeader.get("x-sent") ?? ""} ${values.get(noteKey)} ${String(signal === otherSignal)}`,
+        }),
+      };
+      await using greenhouse = await start(handlers, { interceptors: [interceptor] });
       expect((await greenhouse.client.waterBed({}, { headers: { "x-sent": "sent" } })).note).toBe(want);
     });
 
@@ -104,15 +103,13 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
   describe("an interceptor", () => {
     test("can replace the response's header, trailer and message", async () => {
-      await using greenhouse = await start(
-        {
-          waterBed: (_, { responseHeader }) => {
-            responseHeader.set("x-first", "lost");
-            return { note: "first" };
-          },
+      const handlers: Handlers = {
+        waterBed: (_, { responseHeader }) => {
+          responseHeader.set("x-first", "lost");
+          return { note: "first" };
         },
-        { interceptors: [respond] },
-      );
+      };
+      await using greenhouse = await start(handlers, { interceptors: [respond] });
       const received: unknown[] = [];
       const onHeader = (header: Headers): number => received.push(header.get("x-header"), header.get("x-first"));
       const onTrailer = (trailer: Headers): number => received.push(trailer.get("x-trailer"));
@@ -122,15 +119,13 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
     test("can respond without calling the handler", async () => {
       let ran = false;
-      await using greenhouse = await start(
-        {
-          waterBed: () => {
-            ran = true;
-            return {};
-          },
+      const handlers = {
+        waterBed: () => {
+          ran = true;
+          return {};
         },
-        { interceptors: [answerItself] },
-      );
+      };
+      await using greenhouse = await start(handlers, { interceptors: [answerItself] });
       expect([(await greenhouse.client.waterBed({})).note, ran]).toEqual(["cached", false]);
     });
 

@@ -8,6 +8,7 @@ import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame
 } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
+type Handlers = Parameters<typeof startGreenhouse>[0];
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));
 
@@ -164,14 +165,12 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
       response.header.set("x-marked", "yes");
       return response;
     };
-    await using greenhouse = await start(
-      {
-        async *watchReadings(_, { values }) {
-          yield { sensor: values.get(noteKey) };
-        },
+    const handlers: Handlers = {
+      async *watchReadings(_, { values }) {
+        yield { sensor: values.get(noteKey) };
       },
-      { interceptors: [marking] },
-    );
+    };
+    await using greenhouse = await start(handlers, { interceptors: [marking] });
     const received: (string | null)[] = [];
     const stream = greenhouse.client.watchReadings({}, { onHeader: (header) => received.push(header.get("x-marked")) });
     expect([await readAll(stream), received]).toEqual([{ sensors: ["marked"], error: undefined }, ["yes"]]);
@@ -191,16 +190,14 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
 
   test("aborts its signal when the server shuts down", async () => {
     const shutdown = new AbortController();
-    await using greenhouse = await start(
-      {
-        async *watchReadings(_, { signal }) {
-          yield { sensor: "only" };
-          shutdown.abort(new ConnectError("closing time", Code.Unavailable));
-          throw signal.reason;
-        },
+    const handlers: Handlers = {
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "only" };
+        shutdown.abort(new ConnectError("closing time", Code.Unavailable));
+        throw signal.reason;
       },
-      { shutdownSignal: shutdown.signal },
-    );
+    };
+    await using greenhouse = await start(handlers, { shutdownSignal: shutdown.signal });
     const { sensors, error } = await readAll(greenhouse.client.watchReadings({}));
     expect(sensors).toEqual(["only"]);
     expect(error).toMatchObject({ code: Code.Unavailable });
@@ -211,14 +208,12 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
   const start = starterFor(calling);
 
   test("deliver each message before the next is sent", async () => {
-    await using greenhouse = await start(
-      {
-        async *controlClimate(readings) {
-          for await (const { sensor } of readings) yield { sensor: `${sensor}!` };
-        },
+    const handlers: Handlers = {
+      async *controlClimate(readings) {
+        for await (const { sensor } of readings) yield { sensor: `${sensor}!` };
       },
-      {},
-    );
+    };
+    await using greenhouse = await start(handlers, {});
     const received: string[] = [];
     const turns = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     async function* ask(): AsyncGenerator<{ sensor: string }> {
@@ -233,17 +228,15 @@ describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling
   });
 
   test("end when the handler stops reading", async () => {
-    await using greenhouse = await start(
-      {
-        async *controlClimate(readings) {
-          for await (const { sensor } of readings) {
-            yield { sensor };
-            return;
-          }
-        },
+    const handlers: Handlers = {
+      async *controlClimate(readings) {
+        for await (const { sensor } of readings) {
+          yield { sensor };
+          return;
+        }
       },
-      {},
-    );
+    };
+    await using greenhouse = await start(handlers, {});
     expect(await readAll(greenhouse.client.controlClimate(endless()))).toMatchObject({ sensors: ["0"] });
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
@@ -324,20 +317,17 @@ describe("messages after a call's deadline", () => {
    */
   const startLate = async ({ http2, read, resume }: Late) => {
     const received = Promise.withResolvers<Readings>();
-    const greenhouse = await startGreenhouse(
-      {
-        async recordReadings(readings, { signal }) {
-          const iterator = readings[Symbol.asyncIterator]();
-          for (let at = 0; at < read; at += 1) await iterator.next();
-          await reasonOf(signal);
-          await resume;
-          received.resolve(readAll({ [Symbol.asyncIterator]: () => iterator }));
-          return await stuck;
-        },
+    const handlers: Handlers = {
+      async recordReadings(readings, { signal }) {
+        const iterator = readings[Symbol.asyncIterator]();
+        for (let at = 0; at < read; at += 1) await iterator.next();
+        await reasonOf(signal);
+        await resume;
+        received.resolve(readAll({ [Symbol.asyncIterator]: () => iterator }));
+        return await stuck;
       },
-      {},
-      { http2 },
-    );
+    };
+    const greenhouse = await startGreenhouse(handlers, {}, { http2 });
     return { greenhouse, received: received.promise };
   };
 

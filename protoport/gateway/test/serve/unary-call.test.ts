@@ -105,16 +105,14 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     test("is aborted with the shutdown reason when the server shuts down", async () => {
       const shutdown = new AbortController();
       let runs = 0;
-      await using greenhouse = await start(
-        {
-          waterBed: async (_, { signal }) => {
-            runs += 1;
-            shutdown.abort(new ConnectError("closing time", Code.Unavailable));
-            throw await reasonOf(signal);
-          },
+      const handlers: Parameters<typeof startGreenhouse>[0] = {
+        waterBed: async (_, { signal }) => {
+          runs += 1;
+          shutdown.abort(new ConnectError("closing time", Code.Unavailable));
+          throw await reasonOf(signal);
         },
-        { shutdownSignal: shutdown.signal },
-      );
+      };
+      await using greenhouse = await start(handlers, { shutdownSignal: shutdown.signal });
       const error = await errorOf(greenhouse.client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
       // From now on, new calls' signals are already aborted, and no handler runs.
@@ -200,22 +198,20 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
   test("with a request gate is refused before its message is read", async () => {
     const calls: string[] = [];
-    await using greenhouse = await start(
-      {
-        waterBed: () => {
-          calls.push("handler");
-          return {};
-        },
+    const handlers = {
+      waterBed: () => {
+        calls.push("handler");
+        return {};
       },
-      {
-        readMaxBytes: 10,
-        requestGate: ({ requestHeader, responseHeader }) => {
-          calls.push(requestHeader.get("x-sent") ?? "");
-          responseHeader.set("x-gate", "closed");
-          throw new ConnectError("not now", Code.Unavailable);
-        },
+    };
+    await using greenhouse = await start(handlers, {
+      readMaxBytes: 10,
+      requestGate: ({ requestHeader, responseHeader }) => {
+        calls.push(requestHeader.get("x-sent") ?? "");
+        responseHeader.set("x-gate", "closed");
+        throw new ConnectError("not now", Code.Unavailable);
       },
-    );
+    });
     const call = greenhouse.client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
     const error = await errorOf(call);
     expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });

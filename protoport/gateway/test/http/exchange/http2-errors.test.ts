@@ -34,17 +34,14 @@ describe.each(http2Servers)("an HTTP/2 call (%s)", (http2) => {
   ])("fails with the gRPC code for $name when its stream is reset", async ({ errorCode, code }) => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: (_, { signal }) => {
-          signal.addEventListener("abort", () => ended.resolve(signal.reason));
-          started.resolve();
-          return never;
-        },
+    const handlers: Parameters<typeof startGreenhouse>[0] = {
+      waterBed: (_, { signal }) => {
+        signal.addEventListener("abort", () => ended.resolve(signal.reason));
+        started.resolve();
+        return never;
       },
-      {},
-      { http2 },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, {}, { http2 });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
     await within(started.promise, "the handler");

@@ -169,18 +169,16 @@ test("streams of one connection are iterated in their own contexts", async () =>
 
 test("a stream that its client resets is closed in its own context", async () => {
   const ended = Promise.withResolvers<unknown>();
-  await using greenhouse = await startGreenhouse(
-    {
-      async *watchReadings() {
-        try {
-          for (;;) yield { sensor: "x".repeat(50_000) };
-        } finally {
-          ended.resolve(storage.getStore());
-        }
-      },
+  const handlers = {
+    async *watchReadings() {
+      try {
+        for (;;) yield { sensor: "x".repeat(50_000) };
+      } finally {
+        ended.resolve(storage.getStore());
+      }
     },
-    { onRequest: () => storage.enterWith("its own") },
-  );
+  };
+  await using greenhouse = await startGreenhouse(handlers, { onRequest: () => storage.enterWith("its own") });
   using connection = await openHttp2(greenhouse.address);
   const request = watchReadings("a");
   const stream = connection.open(request).end(request.body);

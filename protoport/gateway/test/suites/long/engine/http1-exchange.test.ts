@@ -39,16 +39,14 @@ describe("a client that does not read", () => {
   test("is not disconnected during an idle stream if it has read everything", async () => {
     const clock = useFakeClock();
     const timedOut = Promise.withResolvers<void>();
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: () => ({ note: bigText }),
-        async *watchReadings() {
-          await timedOut.promise;
-          yield { sensor: "quiet" };
-        },
+    const handlers = {
+      waterBed: () => ({ note: bigText }),
+      async *watchReadings() {
+        await timedOut.promise;
+        yield { sensor: "quiet" };
       },
-      { limits: { idleTimeoutMs: 500 } },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, { limits: { idleTimeoutMs: 500 } });
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     connection.request({
@@ -118,21 +116,19 @@ describe("a client that pipelines requests", () => {
     const unread = Promise.withResolvers<unknown>();
     let running = 0;
     let mostRunning = 0;
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: async () => {
-          mostRunning = Math.max(mostRunning, ++running);
-          await unread.promise;
-          running--;
-          return {};
-        },
+    const handlers = {
+      waterBed: async () => {
+        mostRunning = Math.max(mostRunning, ++running);
+        await unread.promise;
+        running--;
+        return {};
       },
-      {
-        admit: () => {
-          if (mostRunning === 0) unread.resolve(nextEvent("pause"));
-        },
+    };
+    await using greenhouse = await startGreenhouse(handlers, {
+      admit: () => {
+        if (mostRunning === 0) unread.resolve(nextEvent("pause"));
       },
-    );
+    });
     using connection = await openHttp1(greenhouse.address);
     const body = JSON.stringify({ note: "n".repeat(20_000) });
     for (let i = 0; i < requests; i++) connection.request(water([], body));

@@ -9,18 +9,15 @@ import { http2Servers } from "../../../../../testing/src/gateway/listen-for-test
 test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory before they arrive", async (http2) => {
   const streams = 64;
   let waiting = 0;
-  await using greenhouse = await startGreenhouse(
-    {
-      recordReadings: async (readings) => {
-        const first = readings[Symbol.asyncIterator]().next();
-        waiting += 1;
-        await first;
-        return {};
-      },
+  const handlers: Parameters<typeof startGreenhouse>[0] = {
+    recordReadings: async (readings) => {
+      const first = readings[Symbol.asyncIterator]().next();
+      waiting += 1;
+      await first;
+      return {};
     },
-    {},
-    { http2 },
-  );
+  };
+  await using greenhouse = await startGreenhouse(handlers, {}, { http2 });
   using connection = await openFrames(greenhouse.address);
   const beforeBytes = await retainedBytes();
   for (let at = 0; at < streams; at++) {

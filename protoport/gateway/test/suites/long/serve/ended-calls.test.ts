@@ -175,18 +175,16 @@ test("a stream past its deadline releases its decoder", async () => {
     },
   };
   const pattern = { case: "post", value: "/readings" } as const;
-  await using greenhouse = await startGreenhouse(
-    {
-      recordReadings: async (readings) => {
-        await readings[Symbol.asyncIterator]().next();
-        return await new Promise(() => {});
-      },
+  const handlers: Parameters<typeof startGreenhouse>[0] = {
+    recordReadings: async (readings) => {
+      await readings[Symbol.asyncIterator]().next();
+      return await new Promise(() => {});
     },
-    {
-      acceptCompression: [named],
-      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }] },
-    },
-  );
+  };
+  await using greenhouse = await startGreenhouse(handlers, {
+    acceptCompression: [named],
+    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }] },
+  });
   const content = { "content-type": "application/x-ndjson", "content-encoding": "gzip" };
   const header: Field[] = Object.entries({ ...content, "x-server-timeout": "0.1" });
   const body = Buffer.from('{"sensor":"one"}\n{"sensor":"two"}\n');
@@ -207,16 +205,13 @@ test("a call that an interceptor has aborted does not reach its handler", async 
 
 test.each(callings)("by $name, ended calls leave neither listeners nor timers", async (calling) => {
   const shutdown = new AbortController();
-  await using greenhouse = await startGreenhouse(
-    {
-      waterBed: () => ({}),
-      async *watchReadings() {
-        yield { sensor: "one" };
-      },
+  const handlers = {
+    waterBed: () => ({}),
+    async *watchReadings() {
+      yield { sensor: "one" };
     },
-    { shutdownSignal: shutdown.signal },
-    calling.listen,
-  );
+  };
+  await using greenhouse = await startGreenhouse(handlers, { shutdownSignal: shutdown.signal }, calling.listen);
   const client = greenhouseClient(calling, greenhouse.address);
   // The timeouts are an hour, and a time above the maximum of a Node.js timer.
   const deadlines = [

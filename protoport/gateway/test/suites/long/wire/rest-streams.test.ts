@@ -375,17 +375,15 @@ describe("a server stream on REST", () => {
   });
 
   test("ends by closing the connection for HTTP/1.0 clients", async () => {
-    await using greenhouse = await startGreenhouse(
-      {
-        async *watchReadings() {
-          yield { sensor: "s0" };
-          // In a later turn, so that the response's length is not known when it begins.
-          await new Promise((resolve) => setTimeout(resolve, 20));
-          yield { sensor: "s1" };
-        },
+    const handlers = {
+      async *watchReadings() {
+        yield { sensor: "s0" };
+        // In a later turn, so that the response's length is not known when it begins.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        yield { sensor: "s1" };
       },
-      { rest: { rules } },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, { rest: { rules } });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.write("GET /sensors/a/readings HTTP/1.0\r\n\r\n");
     const text = (await connection.readToEnd()).toString();
@@ -396,17 +394,15 @@ describe("a server stream on REST", () => {
 
   test("applies backpressure to its handler while the client does not read", async () => {
     let asked = 0;
-    await using greenhouse = await startGreenhouse(
-      {
-        async *watchReadings() {
-          for (;;) {
-            asked += 1;
-            yield { sensor: "x".repeat(10_000) };
-          }
-        },
+    const handlers = {
+      async *watchReadings() {
+        for (;;) {
+          asked += 1;
+          yield { sensor: "x".repeat(10_000) };
+        }
       },
-      { rest: { rules } },
-    );
+    };
+    await using greenhouse = await startGreenhouse(handlers, { rest: { rules } });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.socket.write("GET /sensors/a/readings HTTP/1.1\r\nHost: a\r\n\r\n");
