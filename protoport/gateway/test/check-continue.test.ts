@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -43,15 +43,17 @@ async function writeAndWait(connection: Http1Connection, head: string): Promise<
   await within(told, "100 (Continue)");
 }
 
+const onExpect = (listener: RequestListener): Server => createServer().on("checkContinue", listener);
+
 /** Servers that send 100 (Continue) in different ways. */
 const servers: readonly { name: string; create: (gateway: Gateway) => Server }[] = [
   { name: "node:http", create: ({ handler }) => createServer(handler) },
   { name: "node:http with connectNodeAdapter", create: () => createServer(connectNodeAdapter(greenhouseOptions)) },
-  { name: "the gateway", create: ({ checkContinue }) => createServer().on("checkContinue", checkContinue) },
+  { name: "the gateway", create: ({ checkContinue }) => onExpect(checkContinue) },
   {
     name: "the application",
     create: ({ handler }) =>
-      createServer().on("checkContinue", (request, response) => {
+      onExpect((request, response) => {
         response.writeContinue();
         handler(request, response);
       }),
@@ -90,10 +92,7 @@ describe("checkContinue", () => {
 
 test.each([
   { name: "if node:http has sent 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
-  {
-    name: "if no 100 (Continue) was sent",
-    create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
-  },
+  { name: "if no 100 (Continue) was sent", create: (gateway: Gateway): Server => onExpect(gateway.handler) },
 ])("$name, a refused request closes the connection", async (row) => {
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);

@@ -57,17 +57,15 @@ function sinkRoutes(own: Parameters<ConnectRouter["rpc"]>[2] = {}): (router: Con
 const sink = { fInt64: 7n, fString: "a text that is longer than the short ones", fBytes: Uint8Array.of(1, 2) };
 const create = `/${KitchenSink.typeName}/Create`;
 
+const rpcFormats = Object.values(wireFormats).filter(({ protocol }) => protocol !== "rest");
+
 /** A request in each protocol and format. */
 const requests: readonly HttpRequest[] = [
-  ...["a text", "fail"].map((text) => ({
-    httpMethod: "POST",
-    path: "/v1/sinks",
-    header: [["content-type", "application/json"] as const],
-    body: Buffer.from(JSON.stringify({ fInt64: "7", fString: text })),
-  })),
-  ...Object.values(wireFormats)
-    .filter(({ protocol }) => protocol !== "rest")
-    .map((format) => rpcRequest(format, encodeMessage(format, SinkSchema, sink), [], create)),
+  ...["a text", "fail"].map((text) => {
+    const body = Buffer.from(JSON.stringify({ fInt64: "7", fString: text }));
+    return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"] as const], body };
+  }),
+  ...rpcFormats.map((format) => rpcRequest(format, encodeMessage(format, SinkSchema, sink), [], create)),
 ];
 
 /** Sends all requests, and returns the responses. */
@@ -82,13 +80,16 @@ async function askGateway(options: GatewayOptions): Promise<readonly unknown[]> 
   return answers;
 }
 
+function askFetchGateway(codegen: boolean): Promise<readonly unknown[]> {
+  const { fetch } = createFetchGateway({ routes: sinkRoutes(), codegen });
+  return askAll((request) => exchangeFetch(fetch, request));
+}
+
 async function askProxy(codegen: boolean): Promise<readonly unknown[]> {
   const upstream = createTestGateway({ routes: sinkRoutes(), codegen: false });
   const { port } = await upstream.listen();
-  const proxy = await createProxy({
-    upstreams: [{ upstream: `http://127.0.0.1:${port}`, descriptors: descriptorSetOf(KitchenSink.file) }],
-    codegen,
-  });
+  const server = { upstream: `http://127.0.0.1:${port}`, descriptors: descriptorSetOf(KitchenSink.file) };
+  const proxy = await createProxy({ upstreams: [server], codegen });
   const address = await proxy.listen();
   const answers = await askAll((request) => exchange(address, "2", request));
   await proxy.close();
@@ -105,23 +106,15 @@ async function callByTransport(codegen: boolean): Promise<string> {
   return inspect(message, { depth: 4 });
 }
 
+const jsonAndBinary = { jsonOptions: { useProtoFieldName: true }, binaryOptions: { writeUnknownFields: true } };
+
 test.each([
   { name: "createGateway", ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(), codegen }) },
   {
     name: "createGateway with JSON and binary options",
-    ask: (codegen: boolean) =>
-      askGateway({
-        routes: sinkRoutes({ jsonOptions: { useProtoFieldName: true }, binaryOptions: { writeUnknownFields: true } }),
-        codegen,
-      }),
+    ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(jsonAndBinary), codegen }),
   },
-  {
-    name: "createFetchGateway",
-    ask: (codegen: boolean) => {
-      const { fetch } = createFetchGateway({ routes: sinkRoutes(), codegen });
-      return askAll((request) => exchangeFetch(fetch, request));
-    },
-  },
+  { name: "createFetchGateway", ask: askFetchGateway },
   { name: "createProxy", ask: askProxy },
   { name: "createGrpcTransport", ask: callByTransport },
 ])("without codegen, $name gives the same responses and generates no code", async ({ ask }) => {

@@ -1,11 +1,11 @@
 import { once } from "node:events";
-import { createServer as createHttp1, type IncomingMessage, request as sendRequest } from "node:http";
-import { createServer as createHttp2, type Http2ServerRequest } from "node:http2";
+import { createServer as createHttp1, request as sendRequest } from "node:http";
+import { createServer as createHttp2 } from "node:http2";
 import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { createGateway, type GatewayOptions } from "../src/index.ts";
+import { createGateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 // oxfmt-ignore
 import { exchange, type Field, type HttpRequest, type HttpResponse, type HttpVersion, kitchenSinkOptions,
@@ -13,8 +13,6 @@ import { exchange, type Field, type HttpRequest, type HttpResponse, type HttpVer
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 
 // Requests whose body a body parser has read before the mounted gateway gets them.
-
-type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 /** A body parser, which reads the complete body and stores a result on the request. */
 type Parser = (body: Buffer) => object;
@@ -27,13 +25,8 @@ async function ask(
   options: Partial<GatewayOptions> = {},
 ): Promise<HttpResponse> {
   const { handler } = createGateway({ ...kitchenSinkOptions, ...options });
-  const serve = async (received: NodeRequest, response: Parameters<typeof handler>[1]): Promise<void> => {
-    Object.assign(received, parse(await buffer(received)));
-    handler(received, response);
-  };
-  const listener = (received: NodeRequest, response: Parameters<typeof handler>[1]): void => {
-    void serve(received, response);
-  };
+  const listener: NodeHandler = (received, response) =>
+    void buffer(received).then((body) => handler(Object.assign(received, parse(body)), response));
   await using server = await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
   return await within(exchange(server.address, version, request), "a response");
 }
@@ -48,10 +41,7 @@ const parseForm: Parser = (body) => ({ body: Object.fromEntries(new URLSearchPar
 const keepBytes: Parser = (body) => ({ body });
 const keepBoth: Parser = (body) => ({ ...parseJson(body), rawBody: body });
 
-const ways = [
-  { protocol: "REST", path: sinks },
-  { protocol: "Connect", path: rpc },
-];
+const ways = Object.entries({ REST: sinks, Connect: rpc }).map(([protocol, path]) => ({ protocol, path }));
 const versions = ["1.1", "2"] as const;
 const settings = versions.flatMap((version) => ways.map(({ protocol }) => `${protocol} on HTTP/${version}`));
 
@@ -140,9 +130,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     });
 
     test("applies the message limit", async () => {
-      const answer = await ask(version, keepBytes, post(path, `{"fString":"${"x".repeat(100)}"}`), {
-        readMaxBytes: 100,
-      });
+      const request = post(path, `{"fString":"${"x".repeat(100)}"}`);
+      const answer = await ask(version, keepBytes, request, { readMaxBytes: 100 });
       expect(String(answer.body)).toContain("the message is larger than 100 bytes");
     });
   });
@@ -155,8 +144,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
 
   test("responds with 500 if the parser stored neither bytes nor a body", async () => {
     const answer = await ask(version, () => ({}), post(sinks, '{"fInt64":"7"}'));
-    expect(answer.httpStatus).toBe(500);
-    expect(String(answer.body)).toContain("mount the gateway before any body parser");
+    const want = expect.stringContaining("mount the gateway before any body parser");
+    expect([answer.httpStatus, String(answer.body)]).toEqual([500, want]);
   });
 
   test.each([
@@ -190,14 +179,8 @@ test("the gateway refuses a body that a parser partly read", async () => {
       handler(request, response);
     });
   });
-  const { hostname, port } = new URL(await listenOnLoopback(server));
-  const sent = sendRequest({
-    host: hostname,
-    port,
-    method: "POST",
-    path: sinks,
-    headers: { "content-type": "application/json" },
-  });
+  const url = new URL(sinks, await listenOnLoopback(server));
+  const sent = sendRequest(url, { method: "POST", headers: { "content-type": "application/json" } });
   sent.on("error", () => undefined).write('{"fInt64"');
   const [response] = await within(once(sent, "response"), "a response");
   expect(response).toHaveProperty("statusCode", 500);

@@ -31,6 +31,10 @@ async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count
   return { count };
 }
 
+async function* controlClimate(readings: AsyncIterable<Reading>): AsyncGenerator<object> {
+  for await (const { sensor } of readings) yield { sensor };
+}
+
 function recorder() {
   const received: string[] = [];
   const record = async (readings: AsyncIterable<Reading>): Promise<{ count: number }> => {
@@ -69,11 +73,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     if (version === "fetch") return await exchangeFetch(gateway.fetch, request);
     return await exchange(address, version, request);
   };
-  const open = (
-    greenhouse: TestGreenhouse,
-    path: string = "/readings",
-    header: readonly Field[] = [ndjson],
-  ): Promise<Upload> => openUpload(greenhouse, version, ["POST", path], header);
+  const open = (greenhouse: TestGreenhouse, path = "/readings", header: readonly Field[] = [ndjson]): Promise<Upload> =>
+    openUpload(greenhouse, version, ["POST", path], header);
 
   test.each([
     ["one message per line", '{"sensor":"a"}\n{"sensor":"b"}\n', ["a:0", "b:0"]],
@@ -154,14 +155,11 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test("is refused if a line repeats the path, even with sameValueAsPath", async () => {
-    await using greenhouse = await start(
-      { recordReadings },
-      { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
-    );
+    const rest = { rules, service: () => ({ sameValueAsPath: true }) };
+    await using greenhouse = await start({ recordReadings }, { rest });
     const response = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
-    expect(JSON.parse(response.body.toString())).toMatchObject({
-      message: "line 1: sensor: is already set by the path; to accept it, set the server option lenient",
-    });
+    const message = "line 1: sensor: is already set by the path; to accept it, set the server option lenient";
+    expect(JSON.parse(response.body.toString())).toMatchObject({ message });
   });
 
   test.each(
@@ -186,9 +184,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     await using greenhouse = await start({ recordReadings });
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
-    expect(JSON.parse(answer.body.toString())).toMatchObject({
-      message: `the content type must be application/x-ndjson or application/jsonl in UTF-8, got "${form}"`,
-    });
+    const message = `the content type must be application/x-ndjson or application/jsonl in UTF-8, got "${form}"`;
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ message });
   });
 
   test("is refused with a custom content coding that has no streaming decoder", async () => {
@@ -199,10 +196,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test("is accepted as application/json with streamInResults", async () => {
-    await using greenhouse = await start(
-      { recordReadings },
-      { rest: { rules, service: () => ({ streamInResults: true }) } },
-    );
+    const rest = { rules, service: () => ({ streamInResults: true }) };
+    await using greenhouse = await start({ recordReadings }, { rest });
     const response = await post(greenhouse, "/readings", "{}\n{}\n", [["content-type", "application/json"]]);
     expect(response.body.toString()).toBe('{"count":2}');
   });
@@ -331,10 +326,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     upload.write(`{}\n"${"x".repeat(70_000)}`);
     const response = await upload.readResponse();
-    expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
-      413,
-      "line 2: the message is larger than 65536 bytes; to accept it, set the server option readMaxBytes",
-    ]);
+    const want = "line 2: the message is larger than 65536 bytes; to accept it, set the server option readMaxBytes";
+    expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([413, want]);
   });
 
   test("applies backpressure while its handler does not read", async () => {
@@ -360,11 +353,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test("that is bidirectional gets an error line for an invalid line", async () => {
-    await using greenhouse = await start({
-      async *controlClimate(readings: AsyncIterable<Reading>) {
-        for await (const { sensor } of readings) yield { sensor };
-      },
-    });
+    await using greenhouse = await start({ controlClimate });
     using upload = await open(greenhouse, "/climate");
     upload.write('{"sensor":"a"}\n');
     await within(upload.readUntil('{"sensor":"a"}'), "the first answer");
@@ -379,11 +368,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     ["application/json", '[{"sensor":"a"},\n{"sensor":"b"}]'],
     ["text/event-stream", 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n'],
   ])("that is bidirectional gets messages as %s if Accept contains this type", async (accept, want) => {
-    await using greenhouse = await start({
-      async *controlClimate(readings: AsyncIterable<Reading>) {
-        for await (const { sensor } of readings) yield { sensor };
-      },
-    });
+    await using greenhouse = await start({ controlClimate });
     const response = await post(greenhouse, "/climate", '{"sensor":"a"}\n{"sensor":"b"}', [ndjson, ["accept", accept]]);
     expect(response.body.toString()).toBe(want);
   });

@@ -6,8 +6,8 @@ import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
 // oxfmt-ignore
-import { exchange, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf, startGreenhouse,
-  type TestGreenhouse, throws, within } from "../../testing/src/index.ts";
+import { exchange, type Field, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf,
+  startGreenhouse, type TestGreenhouse, throws, within } from "../../testing/src/index.ts";
 
 // What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
 // slow, as a custom coding may.
@@ -34,6 +34,7 @@ function codingWith(compress: StreamCompression["compress"], encoder: Partial<Pi
   return { name: "same", compress, decompress: same, decodePieces: (pieces) => pieces, openEncoder };
 }
 
+const never: PieceEncoder["end"] = () => new Promise(() => {});
 const failingEnd = (): Partial<PieceEncoder> => ({ end: fail });
 const failingPiece = (): Partial<PieceEncoder> => {
   const results = [same];
@@ -44,6 +45,7 @@ const ends = (): Promise<void> => Promise.resolve();
 const fails = (): Promise<void> => Promise.reject(new ConnectError("rain", Code.Internal));
 
 const notFound = throws(new ConnectError("no sensor", Code.NotFound));
+const allNotFound = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
 
 /** A clock that can be stopped and advanced by a test. */
 interface StoppableClock extends Disposable {
@@ -73,12 +75,7 @@ function stoppableClock(): StoppableClock {
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
-type Way = { readonly name: string; readonly version: HttpVersion };
-
-describe.each<Way>([
-  { name: "HTTP/1.1", version: "1.1" },
-  { name: "HTTP/2", version: "2" },
-])("a compressed stream over $name", ({ version }) => {
+describe.each<HttpVersion>(["1.1", "2"])("a compressed stream over HTTP/%s", (version) => {
   const start = (
     coding: StreamCompression,
     faults: unknown[],
@@ -89,10 +86,7 @@ describe.each<Way>([
     const options = { rest: { rules }, acceptCompression: [coding], compressMinBytes: 0, onFault, ...more };
     return startGreenhouse({ watchReadings, recordReadings, waterBed: () => ({}), ...implementation }, options);
   };
-  const header = [
-    ["accept", "application/json"],
-    ["accept-encoding", "same"],
-  ] as const;
+  const header: readonly Field[] = Object.entries({ accept: "application/json", "accept-encoding": "same" });
 
   describe.each<{ name: string; request: HttpRequest }>([
     { name: "a server stream without messages", request: { httpMethod: "GET", path: "/readings", header } },
@@ -104,8 +98,8 @@ describe.each<Way>([
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void => reported.resolve({ httpStatus, error });
       await using greenhouse = await start(codingWith(same), [], { onResponse });
-      const answer = await exchange(greenhouse.address, version, request);
-      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      const { header: sent } = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(sent, "content-encoding")).toBe("same");
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 200, error: undefined });
     });
 
@@ -113,10 +107,9 @@ describe.each<Way>([
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
         reported.resolve({ httpStatus, code: error?.code });
-      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
-      await using greenhouse = await start(codingWith(same), [], { onResponse }, implementation);
-      const answer = await exchange(greenhouse.address, version, request);
-      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      await using greenhouse = await start(codingWith(same), [], { onResponse }, allNotFound);
+      const { header: sent } = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(sent, "content-encoding")).toBe("same");
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
@@ -124,16 +117,15 @@ describe.each<Way>([
       const faults: unknown[] = [];
       await using greenhouse = await start(codingWith(fail), faults);
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
-      expect(JSON.parse(String(body))).toMatchObject({ code: Code.Internal, message: "internal error" });
-      expect(httpStatus).toBe(500);
+      const want = { code: Code.Internal, message: "internal error" };
+      expect([httpStatus, JSON.parse(String(body))]).toMatchObject([500, want]);
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 500, error: { code: Code.Internal } });
       expect(faults).toEqual([failure]);
     });
 
     test("is aborted if its error response cannot be compressed", async () => {
       const faults: unknown[] = [];
-      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
-      await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
+      await using greenhouse = await start(codingWith(fail), faults, {}, allNotFound);
       await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.NotFound } });
       expect(faults).toEqual([failure]);
@@ -149,8 +141,7 @@ describe.each<Way>([
       await using greenhouse = await start(codingWith(compress), faults);
       const late = { ...request, header: [...header, ["x-server-timeout", "0.05"] as const] };
       const { httpStatus, body } = await exchange(greenhouse.address, version, late);
-      expect(JSON.parse(String(body))).toMatchObject({ code: Code.DeadlineExceeded });
-      expect(httpStatus).toBe(504);
+      expect([httpStatus, JSON.parse(String(body))]).toMatchObject([504, { code: Code.DeadlineExceeded }]);
       compressed.resolve();
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
       expect(faults).toEqual([]);
@@ -239,11 +230,7 @@ describe.each<Way>([
     test("is aborted after 30 s, and its encoder is closed", async () => {
       using clock = stoppableClock();
       let closed = 0;
-      const { greenhouse, answer } = await begin(
-        clock,
-        () => new Promise(() => {}),
-        () => void (closed += 1),
-      );
+      const { greenhouse, answer } = await begin(clock, never, () => void (closed += 1));
       await using _ = greenhouse;
       using begun = answer;
       const cut = once(begun.body, "error");
@@ -262,7 +249,7 @@ describe.each<Way>([
       begun.resolve();
       return same(bytes);
     };
-    const coding = codingWith(same, { write, end: () => new Promise(() => {}) });
+    const coding = codingWith(same, { write, end: never });
     // Begins and ends in the same turn, so that the deadline cannot pass in between.
     const watch: Implementation["watchReadings"] = async function* () {
       yield { sensor: "a" };

@@ -80,11 +80,10 @@ interface Way {
   readonly isGet: boolean;
 }
 
-const ways: readonly Way[] = Object.values(spellings)
-  .flat()
-  .flatMap((spelling) =>
-    formats.flatMap((format, at) => kinds.flatMap((kind) => waysOf(spelling, format, kind, at === 0))),
-  );
+const all = Object.values(spellings).flat();
+const ways: readonly Way[] = all.flatMap((spelling) =>
+  formats.flatMap((format, at) => kinds.flatMap((kind) => waysOf(spelling, format, kind, at === 0))),
+);
 
 function waysOf(spelling: Spelling, format: Format, kind: Kind, isFirst: boolean): Way[] {
   const isUnary = kind.kind === "unary";
@@ -134,13 +133,9 @@ function messageOf({ kind }: Kind, sensor: string): Record<string, unknown> {
 function readMessages({ spelling, format, kind }: Way, { body }: HttpResponse): Message[] {
   const bytes = spelling.isBase64 ? decodeBase64Parts(body) : body;
   const isPlain = kind.kind === "unary" && !spelling.isUnaryInEnvelope;
-  const messages = isPlain
-    ? [bytes]
-    : decodeEnvelopes(bytes)
-        .filter(({ flags }) => flags === 0)
-        .map((envelope) => envelope.bytes);
+  const envelopes = isPlain ? [{ bytes }] : decodeEnvelopes(bytes).filter(({ flags }) => flags === 0);
   const codec = clientCodec(format, kind);
-  return messages.map((message) => codec.decode(message));
+  return envelopes.map((envelope) => codec.decode(envelope.bytes));
 }
 
 describe("a call in each format", () => {
@@ -154,12 +149,13 @@ describe("a call in each format", () => {
             for (const degreesCelsius of [1, 2]) yield { sensor: checked(sensor), degreesCelsius };
           },
           async recordReadings(readings) {
-            const all: number[] = [];
+            let [count, sum] = [0, 0];
             for await (const { sensor, degreesCelsius } of readings) {
               checked(sensor);
-              all.push(degreesCelsius);
+              count += 1;
+              sum += degreesCelsius;
             }
-            return { count: all.length, meanDegreesCelsius: all.reduce((sum, one) => sum + one, 0) / all.length };
+            return { count, meanDegreesCelsius: sum / count };
           },
         },
         {

@@ -15,6 +15,8 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
 
+const host = "garden";
+
 const gateway = createGateway({
   routes: (router) => {
     const reflection = createReflectionService([GreenhouseService, Health, ServerReflection]);
@@ -34,8 +36,7 @@ async function ask(
   transport: Transport = createGrpcTransport({ baseUrl: `http://${at.address}:${String(at.port)}` }),
 ): Promise<ServerReflectionResponse[]> {
   async function* requests(): AsyncGenerator<ServerReflectionRequest> {
-    for (const messageRequest of questions)
-      yield create(ServerReflectionRequestSchema, { host: "garden", messageRequest });
+    for (const messageRequest of questions) yield create(ServerReflectionRequestSchema, { host, messageRequest });
   }
   const responses: ServerReflectionResponse[] = [];
   const answers = createClient(ServerReflection, transport).serverReflectionInfo(requests());
@@ -68,10 +69,8 @@ test("services whose files have one name are found with their types", async () =
     service(ServerReflection, createReflectionService(services));
   });
   const names = ["a.v1.Service", "b.v1.Service", "a.v1.Message", "b.v1.Message"];
-  const responses = await ask(
-    names.map((value) => ({ case: "fileContainingSymbol", value })),
-    transport,
-  );
+  const questions = names.map((value): Question => ({ case: "fileContainingSymbol", value }));
+  const responses = await ask(questions, transport);
   const packages = responses.map(({ messageResponse: { case: kind, value } }) =>
     kind === "fileDescriptorResponse"
       ? value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).package)
@@ -82,16 +81,9 @@ test("services whose files have one name are found with their types", async () =
 
 test("listServices returns all services", async () => {
   const [response] = await ask([{ case: "listServices", value: "*" }]);
-  expect(response?.messageResponse).toMatchObject({
-    case: "listServicesResponse",
-    value: {
-      service: [
-        { name: "greenhouse.v1.GreenhouseService" },
-        { name: "grpc.health.v1.Health" },
-        { name: "grpc.reflection.v1.ServerReflection" },
-      ],
-    },
-  });
+  const names = ["greenhouse.v1.GreenhouseService", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"];
+  const value = { service: names.map((name) => ({ name })) };
+  expect(response?.messageResponse).toMatchObject({ case: "listServicesResponse", value });
 });
 
 test.each<[name: string, question: Question, want: string[]]>(
@@ -117,11 +109,8 @@ test.each<[name: string, question: Question, want: string[]]>(
 });
 
 test("a request by message and extension number returns the extension's file", async () => {
-  const value = {
-    $typeName: "grpc.reflection.v1.ExtensionRequest",
-    containingType: "google.protobuf.MethodOptions",
-    extensionNumber: 72_295_728,
-  } as const;
+  const extension = { containingType: "google.protobuf.MethodOptions", extensionNumber: 72_295_728 };
+  const value = { $typeName: "grpc.reflection.v1.ExtensionRequest", ...extension } as const;
   expect((await filesOf({ case: "fileContainingExtension", value }))[0]).toBe("google/api/annotations.proto");
 });
 
@@ -133,30 +122,22 @@ test.each([
   expect(response?.messageResponse).toMatchObject({ case: "allExtensionNumbersResponse", value });
 });
 
-test.each<{ name: string; question: Question; errorCode: Code }>([
-  { name: "an unknown file", question: { case: "fileByFilename", value: "garden.proto" }, errorCode: Code.NotFound },
-  {
-    name: "an unknown symbol",
-    question: { case: "fileContainingSymbol", value: "garden.v1.Gnome" },
-    errorCode: Code.NotFound,
-  },
-  ...[
-    "greenhouse.v1.GreenhouseService.Water",
-    "greenhouse.v1.WaterBedRequest.gnome",
-    "grpc.health.v1.HealthCheckResponse.ServingStatus.ASLEEP",
-  ].map((value) => ({
-    name: `an unknown member, ${value},`,
-    question: { case: "fileContainingSymbol", value } as const,
-    errorCode: Code.NotFound,
-  })),
-  { name: "an empty symbol", question: { case: "fileContainingSymbol", value: "" }, errorCode: Code.NotFound },
-  {
-    name: "an unknown extended message",
-    question: { case: "allExtensionNumbersOfType", value: "garden.v1.Gnome" },
-    errorCode: Code.NotFound,
-  },
-  { name: "a request without message_request", question: { case: undefined }, errorCode: Code.InvalidArgument },
-])("$name gets an error response, and the stream continues", async ({ question, errorCode }) => {
+const unknownMembers = [
+  "greenhouse.v1.GreenhouseService.Water",
+  "greenhouse.v1.WaterBedRequest.gnome",
+  "grpc.health.v1.HealthCheckResponse.ServingStatus.ASLEEP",
+];
+
+test.each<[name: string, question: Question, errorCode: Code]>([
+  ["an unknown file", { case: "fileByFilename", value: "garden.proto" }, Code.NotFound],
+  ["an unknown symbol", { case: "fileContainingSymbol", value: "garden.v1.Gnome" }, Code.NotFound],
+  ...unknownMembers.map((value): [string, Question, Code] => {
+    return [`an unknown member, ${value},`, { case: "fileContainingSymbol", value }, Code.NotFound];
+  }),
+  ["an empty symbol", { case: "fileContainingSymbol", value: "" }, Code.NotFound],
+  ["an unknown extended message", { case: "allExtensionNumbersOfType", value: "garden.v1.Gnome" }, Code.NotFound],
+  ["a request without message_request", { case: undefined }, Code.InvalidArgument],
+])("%s gets an error response, and the stream continues", async (_name, question, errorCode) => {
   const responses = await ask([question, { case: "listServices", value: "" }]);
   const want = ["errorResponse", "listServicesResponse"];
   expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual(want);
@@ -164,11 +145,9 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
 });
 
 test("a response contains the original request", async () => {
-  const [response] = await ask([{ case: "fileByFilename", value: "garden.proto" }]);
-  expect(response).toMatchObject({
-    validHost: "garden",
-    originalRequest: { messageRequest: { case: "fileByFilename", value: "garden.proto" } },
-  });
+  const messageRequest: Question = { case: "fileByFilename", value: "garden.proto" };
+  const [response] = await ask([messageRequest]);
+  expect(response).toMatchObject({ validHost: host, originalRequest: { messageRequest } });
 });
 
 test.each(["grpc-v1", "grpc-v1alpha"])("buf discovers and calls an RPC with %s", async (version) => {

@@ -1,3 +1,4 @@
+import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CommonHeaderFields, readHeaderField, runSteps } from "../../../src/http/exchange/index.ts";
 import { FetchExchange } from "../../../src/http/fetch-exchange.ts";
@@ -11,14 +12,9 @@ import { jsonContentTypes, notJsonContentTypes } from "../../../../testing/src/g
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const protocols = [grpcWeb, grpc, connect];
-const { rpcs } = runSteps(
-  createRpcs(
-    (router) => router.service(GreenhouseService, {}),
-    {},
-    () => ({}),
-    {},
-  ),
-);
+const routes = (router: ConnectRouter): ConnectRouter => router.service(GreenhouseService, {});
+const noOptions = (): object => ({});
+const { rpcs } = runSteps(createRpcs(routes, {}, noOptions, {}));
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
 /** Returns the calls that a content type selects at the paths of all RPCs. */
@@ -84,11 +80,7 @@ test.each([
   ["rest", "an empty content type", "", undefined],
 ])("the protocol of an unmatched request is %s for %s", (want, _name, contentType, hasConnectVersion = false) => {
   const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
-  const head = {
-    httpMethod: "POST",
-    target: "/",
-    common: new CommonHeaderFields(fields),
-    get: (name: string) => readHeaderField(fields, name),
-  };
+  const get = (name: string): string | null => readHeaderField(fields, name);
+  const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields), get };
   expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
 });

@@ -69,9 +69,7 @@ const gateway = await openEveryTransport({
       },
     }),
   rest: {
-    rules: [
-      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
-    ],
+    rules: [{ selector: `${GreenhouseService.typeName}.WatchReadings`, pattern: { case: "get", value: "/readings" } }],
   },
   admit: ({ header }) => failAt("admit", header),
 });
@@ -80,6 +78,9 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 
 const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
+
+const connectJson: Field = ["content-type", "application/connect+json"];
+const message = encodeEnvelope(0, Buffer.from("{}"));
 
 interface Way {
   readonly name: string;
@@ -94,11 +95,8 @@ const ways: readonly Way[] = [
   { name: "gRPC", request: (header) => rpcRequest(grpc, Buffer.of(), header, waterBedProcedure) },
   { name: "gRPC-Web", request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, waterBedProcedure) },
   { name: "a stream of REST", isStream: true, request: (header) => ({ httpMethod: "GET", path: "/readings", header }) },
-  { name: "a stream of Connect", isStream: true, request: (header) => ({ httpMethod: "POST",
-      path: watchReadings,
-      header: [["content-type", "application/connect+json"], ...header],
-      body: encodeEnvelope(0, Buffer.from("{}")),
-    }) },
+  { name: "a stream of Connect", isStream: true,
+    request: (header) => ({ httpMethod: "POST", path: watchReadings, header: [connectJson, ...header], body: message }) },
   { name: "a stream of gRPC", isStream: true,
     request: (header) => rpcRequest(grpc, Buffer.of(), header, watchReadings) },
   { name: "a stream of gRPC-Web", isStream: true,
