@@ -69,6 +69,8 @@ function open({ reads, onCompiled, onReload }: Given): OpenedOptions {
   };
 }
 
+const aborted: unknown = expect.stringContaining("aborted");
+
 test("a proxy closed during a reload keeps its routes and reports nothing", async () => {
   let set = descriptorSetOf(LibraryService.file);
   let reports = 0;
@@ -78,10 +80,7 @@ test("a proxy closed during a reload keeps its routes and reports nothing", asyn
   const { inUse } = generations;
   set = descriptorSetOf(GreenhouseService.file);
   onCompiled.mockImplementation(() => generations.close());
-  expect(await generations.reload()).toMatchObject({
-    isChanged: false,
-    problems: [expect.stringContaining("aborted")],
-  });
+  expect(await generations.reload()).toMatchObject({ isChanged: false, problems: [aborted] });
   expect(generations.inUse).toBe(inUse);
   expect(reports).toBe(0);
 });
@@ -89,29 +88,23 @@ test("a proxy closed during a reload keeps its routes and reports nothing", asyn
 test("a proxy closed while routes are compiled compiles no other routes", async () => {
   let files = [LibraryService.file, KitchenSink.file];
   const onCompiled = vi.fn<OnCompiled>();
-  const generations = openGenerations(
-    [0, 1].map((at) => async () => descriptorSetOf(...files.slice(at, at + 1))),
-    onCompiled,
-  );
+  const reads = [0, 1].map((at) => async () => descriptorSetOf(...files.slice(at, at + 1)));
+  const generations = openGenerations(reads, onCompiled);
   await generations.load();
   files = [GreenhouseService.file, OrderService.file];
   onCompiled.mockClear().mockImplementation(() => {
     generations.close();
     throw new Error("refused");
   });
-  expect(await generations.reload()).toMatchObject({
-    isChanged: false,
-    problems: [expect.stringContaining("aborted")],
-  });
+  expect(await generations.reload()).toMatchObject({ isChanged: false, problems: [aborted] });
   expect(onCompiled).toHaveBeenCalledOnce();
 });
 
 test("an upstream is unknown until it sends descriptors, even invalid ones", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
   const invalid = Buffer.from("no descriptors");
-  const [library, sinks, refused] = [LibraryService, KitchenSink, GreenhouseService].map(({ file }) =>
-    descriptorSetOf(file),
-  );
+  const described = [LibraryService, KitchenSink, GreenhouseService].map(({ file }) => descriptorSetOf(file));
+  const [library, sinks, refused] = described;
   let next: Uint8Array | Error | undefined = unreachable;
   let other = sinks ?? invalid;
   const read = async (): Promise<Uint8Array> => {
@@ -185,14 +178,8 @@ test("a reload replaces routes, services and descriptorReloads together", async 
   for (current of generations.slice(1)) expect(await proxy.reload()).toMatchObject({ isChanged: true, problems: [] });
   look();
   const want = generations.map((each, at) => {
-    const names = each
-      .flat()
-      .map(({ typeName }) => typeName)
-      .toSorted();
-    return JSON.stringify([
-      [names, names, names],
-      [at + 1, at + 1],
-    ]);
+    const names = each.flatMap((services) => services.map(({ typeName }) => typeName)).toSorted();
+    return JSON.stringify([Array(3).fill(names), [at + 1, at + 1]]);
   });
   expect([...seen]).toEqual(want);
 });
@@ -240,6 +227,7 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
     expect(problems).toEqual(reload?.problem?.split("\n") ?? []);
     seen.push([reload?.successes, reload?.failures, isChanged, reload?.problem, reports.length]);
   }
+  const unusable = "127.0.0.1:1: cannot use the descriptors";
   expect(seen).toEqual([
     [2, 0, false, undefined, 0],
     [2, 1, false, "no file\nat all", 1],
@@ -247,15 +235,9 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
     // The problem has ended, although the descriptors are unchanged.
     [3, 2, false, undefined, 1],
     [4, 2, false, undefined, 0],
-    [
-      4,
-      3,
-      false,
-      "127.0.0.1:1: cannot use the descriptors: they are not a binary google.protobuf.FileDescriptorSet",
-      1,
-    ],
+    [4, 3, false, `${unusable}: they are not a binary google.protobuf.FileDescriptorSet`, 1],
     [5, 3, true, undefined, 1],
-    [5, 4, false, "127.0.0.1:1: cannot use the descriptors: they have no service to proxy", 1],
+    [5, 4, false, `${unusable}: they have no service to proxy`, 1],
   ]);
 });
 
@@ -373,7 +355,6 @@ test.each([
   ];
   const generations = openGenerations(isFirst ? reads : reads.toReversed(), () => undefined);
   const error: unknown = await generations.load().catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({
-    message: expect.stringMatching(/^127\.0\.0\.1:\d: cannot use the descriptors: [^\n]*$/),
-  });
+  const message: unknown = expect.stringMatching(/^127\.0\.0\.1:\d: cannot use the descriptors: [^\n]*$/);
+  expect(error).toMatchObject({ message });
 });

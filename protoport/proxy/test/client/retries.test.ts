@@ -13,13 +13,8 @@ import { within } from "../../../testing/src/deadline.ts";
 import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-const policy: RetryPolicy = {
-  maxAttempts: 4,
-  initialBackoffMs: 1,
-  maxBackoffMs: 10,
-  backoffMultiplier: 2,
-  retryableCodes: [Code.Unavailable],
-};
+const backoff = { initialBackoffMs: 1, maxBackoffMs: 10, backoffMultiplier: 2 };
+const policy: RetryPolicy = { maxAttempts: 4, ...backoff, retryableCodes: [Code.Unavailable] };
 
 /** How a server handles one attempt. */
 type Step = (connection: ScriptedConnection, streamId: number) => void;
@@ -103,8 +98,8 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await within(call, "a call");
     return "ok";
-  } catch (error) {
-    return Code[ConnectError.from(error).code] ?? "?";
+  } catch (reason) {
+    return Code[ConnectError.from(reason).code] ?? "?";
   }
 }
 
@@ -121,11 +116,7 @@ test.each(retryCases)(
 /** Returns a policy, and a promise that resolves when an attempt has failed and the call waits for the next attempt. */
 function watchPolicy(base: RetryPolicy): { readonly retry: RetryPolicy; readonly failed: Promise<void> } {
   const { promise: failed, resolve } = Promise.withResolvers<void>();
-  const methods = (): boolean => {
-    resolve();
-    return true;
-  };
-  return { retry: { ...base, methods }, failed };
+  return { retry: { ...base, methods: () => (resolve(), true) }, failed };
 }
 
 test("a call that waits for its next attempt fails at its deadline", async () => {
@@ -244,11 +235,8 @@ test("every attempt sends its number, all messages and the remaining timeout", a
         if (attempts.length < 3) return stream.respond({ ...head, ...failure }, { endStream: true });
         stream.respond(head, { waitForTrailers: true });
         stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-        const response = {
-          $typeName: "greenhouse.v1.RecordReadingsResponse",
-          count: 2,
-          meanDegreesCelsius: 0,
-        } as const;
+        const counted = { count: 2, meanDegreesCelsius: 0 };
+        const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", ...counted } as const;
         stream.end(envelope(toBinary(RecordReadingsResponseSchema, response)));
       });
   });
@@ -259,11 +247,10 @@ test("every attempt sends its number, all messages and the remaining timeout", a
   expect(attempts.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
   const [first = 0, second = 0, third = 0] = attempts.map(({ timeoutMs }) => timeoutMs);
   expect(first > second && second > third).toBe(true);
-  const body = Buffer.concat(
-    ["a", "b"].map((sensor) =>
-      envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 })),
-    ),
+  const readings = ["a", "b"].map(
+    (sensor) => ({ $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }) as const,
   );
+  const body = Buffer.concat(readings.map((reading) => envelope(toBinary(ReadingSchema, reading))));
   for (const attempt of attempts) expect(attempt.body.equals(body)).toBe(true);
   server.close();
 });
@@ -278,32 +265,20 @@ test("a trailers-only success returns a stream without messages", async () => {
 });
 
 const method = GreenhouseService.method.waterBed;
-const failure: FailedAttempt = {
-  method,
-  error: new ConnectError("", Code.Unavailable),
-  pushback: null,
-  attempts: 1,
-  attemptsSincePushback: 1,
-};
+const error = new ConnectError("", Code.Unavailable);
+const failure: FailedAttempt = { method, error, pushback: null, attempts: 1, attemptsSincePushback: 1 };
 
 test("the retry backoff grows exponentially to its maximum, with ±20 % jitter", () => {
-  const retries = new Retries({
-    ...policy,
-    maxAttempts: 5,
-    initialBackoffMs: 100,
-    maxBackoffMs: 350,
-    budget: { maxTokens: 1_000, tokenRatio: 1 },
-  });
+  const budget = { maxTokens: 1_000, tokenRatio: 1 };
+  const retries = new Retries({ ...policy, maxAttempts: 5, initialBackoffMs: 100, maxBackoffMs: 350, budget });
   for (const [attempt, wantMs] of [
     [1, 100],
     [2, 200],
     [3, 350],
     [4, 350],
   ] as const) {
-    const waits = Array.from(
-      { length: 100 },
-      () => retries.failed({ ...failure, attempts: attempt, attemptsSincePushback: attempt }) ?? 0,
-    );
+    const failed = { ...failure, attempts: attempt, attemptsSincePushback: attempt };
+    const waits = Array.from({ length: 100 }, () => retries.failed(failed) ?? 0);
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(wantMs * 0.8);
     expect(Math.min(...waits)).toBeLessThan(wantMs * 0.95);
     expect(Math.max(...waits)).toBeLessThanOrEqual(wantMs * 1.2);

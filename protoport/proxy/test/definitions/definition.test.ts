@@ -1,17 +1,13 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { descriptorSetOf, OrderService, restrictedGreenhouse } from "@protoport/testing/proxy";
 import { parseDefinition } from "../../src/definitions/definition.ts";
 import { writeReport } from "../../src/definitions/report.ts";
 import { checkCommand } from "../../src/definitions/index.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { setOfFiles } from "../support/set-of-files.ts";
 
 test("parseDefinition accepts a descriptor set with the second byte of gzip", () => {
-  const first = toBinary(
-    FileDescriptorSetSchema,
-    create(FileDescriptorSetSchema, { file: [{ name: "a".repeat(136) }] }),
-  );
+  const first = setOfFiles({ name: "a".repeat(136) });
   expect(first[1]).toBe(0x8b);
   const set = Buffer.concat([first, descriptorSetOf(OrderService.file)]);
   expect(parseDefinition("set.binpb", set).services.map(({ typeName }) => typeName)).toEqual([OrderService.typeName]);

@@ -74,12 +74,8 @@ test.each(["request", "response"] as const)(
   "fields that a %s never forwards are not forwarded if allowed",
   (direction) => {
     const { select } = compileForwardRules(direction, { allow: ["*", /./, ...blocked[direction]] });
-    expect(
-      select(
-        [...blocked[direction], "x-a"].flatMap((name) => [name, "1"]),
-        noAddedFields,
-      ).fields,
-    ).toEqual(["x-a", "1"]);
+    const sent = [...blocked[direction], "x-a"].flatMap((name) => [name, "1"]);
+    expect(select(sent, noAddedFields).fields).toEqual(["x-a", "1"]);
   },
 );
 
@@ -203,10 +199,8 @@ test.each([
   [{ x_a: undefined }, ["x-a", "x_a", "x_b"], ["x_b"]],
 ])("the fields $0 replace those of a caller with hyphens or underscores", (set, sent, forwarded) => {
   const { added, select } = compileForwardRules("request", { deny: ["x-forwarded-*"], set: () => set });
-  const { fields } = select(
-    sent.flatMap((name) => [name, "forged"]),
-    added(requestFrom("192.0.2.9")),
-  );
+  const forged = sent.flatMap((name) => [name, "forged"]);
+  const { fields } = select(forged, added(requestFrom("192.0.2.9")));
   const names = fields.filter((_, at) => at % 2 === 0);
   expect(names.toSorted()).toEqual(forwarded);
   expect(fields.includes("forged")).toBe(forwarded.includes("x_b"));

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { Code, type Interceptor } from "@connectrpc/connect";
+import { Code, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
@@ -51,33 +51,29 @@ test("a response above the proxy's writeMaxBytes is refused while it is read", a
     writeMaxBytes: 1_000,
     onError: (_, { rawMessage }) => void errors.push(rawMessage),
   });
-  const statusOf = async (bytes: number): Promise<number> =>
-    (await exchangeFetch(proxy.fetch, { ...water, body: Buffer.from(JSON.stringify({ note: "x".repeat(bytes) })) }))
-      .httpStatus;
+  const statusOf = async (bytes: number): Promise<number> => {
+    const body = Buffer.from(JSON.stringify({ note: "x".repeat(bytes) }));
+    return (await exchangeFetch(proxy.fetch, { ...water, body })).httpStatus;
+  };
   expect([await statusOf(900), await statusOf(1_001)]).toEqual([200, 429]);
   expect(errors).toEqual(["the response is larger than 1000 bytes"]);
 });
 
 let upstream: TestGreenhouse;
 let timeoutMs: number | undefined;
+const record = (_: unknown, context: HandlerContext): object => {
+  timeoutMs = context.timeoutMs();
+  return {};
+};
+async function* recordStream(_: unknown, context: HandlerContext): AsyncGenerator<object> {
+  yield record(_, context);
+}
 beforeAll(async () => {
   upstream = await startGreenhouse({
-    waterBed: (_, context) => {
-      timeoutMs = context.timeoutMs();
-      return {};
-    },
-    async *watchReadings(_, context) {
-      timeoutMs = context.timeoutMs();
-      yield {};
-    },
-    recordReadings(_, context) {
-      timeoutMs = context.timeoutMs();
-      return Promise.resolve({});
-    },
-    async *controlClimate(_, context) {
-      timeoutMs = context.timeoutMs();
-      yield {};
-    },
+    waterBed: record,
+    recordReadings: async (_, context) => record(_, context),
+    watchReadings: recordStream,
+    controlClimate: recordStream,
   });
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
@@ -99,9 +95,8 @@ test.each<[name: string, restMs: number, connectMs: number, options: TimeoutOpti
   const [, restMs, connectMs, options, own] = row;
   const address = `http://127.0.0.1:${upstream.address.port}`;
   const methodSettings = own && { methodSettings: () => own };
-  await using proxy = await openProxy({
-    upstreams: [{ upstream: address, descriptors, ...options, ...methodSettings }],
-  });
+  const upstreams = [{ upstream: address, descriptors, ...options, ...methodSettings }];
+  await using proxy = await openProxy({ upstreams });
   for (const [path, wantMs] of [
     ["/beds/7:water", restMs],
     [`/${GreenhouseService.typeName}/WaterBed`, connectMs],
@@ -224,18 +219,10 @@ test("a call that fails during its compressed upload aborts the decoder", async 
       return pieces;
     },
   };
-  const rules = [
-    {
-      selector: `${GreenhouseService.typeName}.RecordReadings`,
-      pattern: { case: "post", value: "/readings" },
-      body: "*",
-    } as const,
-  ];
-  await using proxy = await openProxy({
-    upstreams: [{ upstream: server.baseUrl, descriptors }],
-    acceptCompression: [coding],
-    rest: { rules },
-  });
+  const selector = `${GreenhouseService.typeName}.RecordReadings`;
+  const rules = [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" } as const];
+  const upstreams = [{ upstream: server.baseUrl, descriptors }];
+  await using proxy = await openProxy({ upstreams, acceptCompression: [coding], rest: { rules } });
   const header = Object.entries({ "content-type": "application/x-ndjson", "content-encoding": "gzip" });
   const upload = openFetchUpload(proxy.fetch, ["POST", "/readings"], header);
   upload.write('{"sensor":"a"}\n');

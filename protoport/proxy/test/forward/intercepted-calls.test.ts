@@ -6,12 +6,11 @@ import { expect, test, describe } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { collect, within } from "@protoport/testing/process";
 import { errorOf } from "../../../testing/src/gateway/call-end.ts";
-// oxfmt-ignore
-import { descriptorSetOf, restrictedGreenhouse, startProxy, startScriptedServer, startGreenhouse
-} from "@protoport/testing/proxy";
+import { descriptorSetOf, restrictedGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
 import { encodeEnvelope, exchangeFetch, frameType, startKitchenSink } from "@protoport/testing";
 import { createProxy } from "../../src/create-proxy.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startProxied } from "../support/greenhouses.ts";
 
 /** Starts a proxy with an interceptor in front of a server that echoes messages. */
 async function startIntercepted(interceptor: Interceptor) {
@@ -76,7 +75,6 @@ test.each<{ kind: string; call: (client: Client<typeof GreenhouseService>) => Pr
   { kind: "unary", call: (client) => client.waterBed({}) },
   { kind: "server-streaming", call: (client) => collect(client.watchReadings({})) },
 ])("interceptors of a $kind call get error details without hidden fields", async ({ call }) => {
-  await using upstream = await startGreenhouse({ waterBed: breakPump, watchReadings: breakPump });
   const details: object[] = [];
   const recordDetails: Interceptor = (next) => async (request) => {
     const error = await errorOf(next(request).then(({ message }) => collect(Object(message))));
@@ -84,10 +82,9 @@ test.each<{ kind: string; call: (client: Client<typeof GreenhouseService>) => Pr
     details.push(...error.findDetails(WaterBedRequestSchema));
     throw error;
   };
-  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
-    visibility: { allow: [] },
-    interceptors: [recordDetails],
-  });
+  const options = { visibility: { allow: [] }, interceptors: [recordDetails] };
+  const broken = { waterBed: breakPump, watchReadings: breakPump };
+  await using proxy = await startProxied(broken, options, [restrictedGreenhouse()]);
   const client = createClient(GreenhouseService, createGrpcTransport({ baseUrl: proxy.baseUrl }));
   expect((await errorOf(call(client))).code).toBe(Code.Aborted);
   expect(details).toMatchObject([{ bed: 7n, note: "" }]);
@@ -151,7 +148,7 @@ async function startNumbered(failing: readonly number[], interceptor: Intercepto
   const failIf = (attempt: number): void => {
     if (failing.includes(attempt)) throw new ConnectError(`attempt ${attempt}`, Code.Aborted);
   };
-  const upstream = await startGreenhouse({
+  const implementation: Parameters<typeof startProxied>[0] = {
     waterBed: (_, context) => {
       const attempt = number(context);
       failIf(attempt);
@@ -162,16 +159,8 @@ async function startNumbered(failing: readonly number[], interceptor: Intercepto
       yield { sensor: `attempt ${attempt}` };
       failIf(attempt);
     },
-  });
-  const baseUrl = `http://127.0.0.1:${upstream.address.port}`;
-  const proxy = await startProxy(baseUrl, [GreenhouseService.file], { interceptors: [interceptor] });
-  return {
-    baseUrl: proxy.baseUrl,
-    async [Symbol.asyncDispose]() {
-      await proxy[Symbol.asyncDispose]();
-      await upstream[Symbol.asyncDispose]();
-    },
   };
+  return await startProxied(implementation, { interceptors: [interceptor] });
 }
 
 async function* yieldAll<Item>(items: readonly Item[]): AsyncGenerator<Item> {

@@ -74,33 +74,20 @@ const swagger: Fields = [
 describe("openapi with openapiv2_swagger", () => {
   test("describes the definition's info, servers and credentials", async () => {
     const { printed } = await runProxyCommand("openapi", withSwagger("swagger.binpb", swagger));
+    const described = {
+      title: "Orders",
+      version: "7",
+      description: "All of them.",
+      termsOfService: "https://terms.example",
+    };
+    const urls = { authorizationUrl: "https://a.example", tokenUrl: "https://t.example" };
+    const oauth = { type: "oauth2", flows: { authorizationCode: { ...urls, scopes: { read: "Reads." } } } };
+    const basic = { type: "http", scheme: "basic", description: "A password." };
     expect(JSON.parse(printed)).toMatchObject({
-      info: {
-        title: "Orders",
-        version: "7",
-        description: "All of them.",
-        termsOfService: "https://terms.example",
-        contact: { name: "Ada" },
-        license: { name: "MIT" },
-      },
+      info: { ...described, contact: { name: "Ada" }, license: { name: "MIT" } },
       servers: [{ url: "http://orders.example/v1" }, { url: "https://orders.example/v1" }],
       security: [{ key: [], oauth: ["read"] }, { basic: [] }],
-      components: {
-        securitySchemes: {
-          basic: { type: "http", scheme: "basic", description: "A password." },
-          key,
-          oauth: {
-            type: "oauth2",
-            flows: {
-              authorizationCode: {
-                authorizationUrl: "https://a.example",
-                tokenUrl: "https://t.example",
-                scopes: { read: "Reads." },
-              },
-            },
-          },
-        },
-      },
+      components: { securitySchemes: { basic, key, oauth } },
     });
   });
 
@@ -125,14 +112,8 @@ describe("openapi with openapiv2_swagger", () => {
 
   test("flags override the base file, which overrides the option", async () => {
     const set = withSwagger("swagger.binpb", swagger);
-    const { printed } = await runProxyCommand(
-      "openapi",
-      set,
-      "--base",
-      write("b.json", JSON.stringify({ ...base, servers: [{ url: "/base" }] })),
-      "--server",
-      "/x",
-    );
+    const file = write("b.json", JSON.stringify({ ...base, servers: [{ url: "/base" }] }));
+    const { printed } = await runProxyCommand("openapi", set, "--base", file, "--server", "/x");
     expect(JSON.parse(printed)).toMatchObject({
       info: { title: "Orders", version: "2", description: "All of them.", contact: { name: "Ada" } },
       servers: [{ url: "/x" }],

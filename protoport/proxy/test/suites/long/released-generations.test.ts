@@ -65,16 +65,9 @@ test.each([
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
   let current = descriptorSetOf(...some);
-  const options: ProxyOptions = {
-    upstreams: [
-      {
-        upstream: `http://127.0.0.1:${greenhouse.address.port}`,
-        descriptors: { read: () => Promise.resolve(current) },
-        methodSettings,
-      },
-    ],
-    interceptors,
-  };
+  const upstream = `http://127.0.0.1:${greenhouse.address.port}`;
+  const descriptors = { read: () => Promise.resolve(current) };
+  const options: ProxyOptions = { upstreams: [{ upstream, descriptors, methodSettings }], interceptors };
   const proxy = await createProxy(options);
   if (isReconfigured) await proxy.reconfigure(options);
   const replaced: WeakRef<object>[] = [];

@@ -107,15 +107,9 @@ test("metadata is sent in both directions, and errors are complete", async () =>
   const received: (string | null)[] = [];
   const dropped = { "grpc-timeout": "1n", te: "gzip", connection: "close" };
   const headers = { authorization: "Bearer x", "x-a": "1", "user-agent": "tests", ...dropped };
-  await client.waterBed(
-    {},
-    {
-      headers,
-      timeoutMs: 5000,
-      onHeader: (header) => received.push(header.get("x-head")),
-      onTrailer: (trailer) => received.push(trailer.get("x-tail")),
-    },
-  );
+  const onHeader = (fields: Headers) => received.push(fields.get("x-head"));
+  const onTrailer = (fields: Headers) => received.push(fields.get("x-tail"));
+  await client.waterBed({}, { headers, timeoutMs: 5000, onHeader, onTrailer });
   expect(received).toEqual(["1", "2"]);
   const { header, timeoutMs } = requests.at(-1) ?? {};
   const names = ["authorization", "x-a", "user-agent", "te", "grpc-accept-encoding"];
@@ -194,10 +188,8 @@ test("an expired certificate is rejected", async () => {
   const baseUrl = `https://localhost:${server.port}`;
   await using transport = createGrpcTransport({ baseUrl, tls: { ca: expired.cert } });
   const call = createClient(GreenhouseService, transport).waterBed({});
-  await expect(within(call, "the end of the call")).rejects.toMatchObject({
-    code: Code.Unavailable,
-    rawMessage: expect.stringContaining("expired"),
-  });
+  const failure = { code: Code.Unavailable, rawMessage: expect.stringContaining("expired") };
+  await expect(within(call, "the end of the call")).rejects.toMatchObject(failure);
 });
 
 test("messages over the size limit are rejected in both directions", async () => {
@@ -301,12 +293,8 @@ test.each([
 
 test("a bidirectional stream from grpc-js yields messages, then the error", async () => {
   const server = new GrpcServer();
-  const identity = {
-    requestSerialize: same,
-    requestDeserialize: same,
-    responseSerialize: same,
-    responseDeserialize: same,
-  };
+  const serializers = { requestSerialize: same, responseSerialize: same };
+  const identity = { ...serializers, requestDeserialize: same, responseDeserialize: same };
   const path = "/streams.v1.StreamService/Echo";
   server.addService(
     { echo: { path, requestStream: true, responseStream: true, ...identity } },

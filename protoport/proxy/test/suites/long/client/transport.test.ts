@@ -27,17 +27,12 @@ function clientOf(baseUrl: string, options: Partial<GrpcTransportOptions> = {}):
 
 /** Makes concurrent calls, and counts the calls by code ("ok" for success). */
 async function callMany({ greenhouse }: TestClient, count: number): Promise<Record<string, number>> {
-  const outcomes = await within(
-    Promise.all(
-      Array.from({ length: count }, (_, i) =>
-        greenhouse.waterBed({ bed: BigInt(i) }).then(
-          () => "ok",
-          (error: unknown) => Code[ConnectError.from(error).code] ?? "?",
-        ),
-      ),
-    ),
-    `${count} calls`,
-  );
+  const call = (_: unknown, i: number): Promise<string> =>
+    greenhouse.waterBed({ bed: BigInt(i) }).then(
+      () => "ok",
+      (error: unknown) => Code[ConnectError.from(error).code] ?? "?",
+    );
+  const outcomes = await within(Promise.all(Array.from({ length: count }, call)), `${count} calls`);
   const counts: Record<string, number> = {};
   for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
@@ -67,11 +62,8 @@ test("a server that allows one stream receives calls one after another", async (
   // The SETTINGS arrive during the first call, and also apply to the next connection.
   await client.greenhouse.waterBed({});
   expect(await callMany(client, 50)).toEqual({ ok: 50 });
-  expect({ most, connections: server.connections, requests: server.requests }).toEqual({
-    most: 1,
-    connections: 2,
-    requests: 51,
-  });
+  const { connections, requests } = server;
+  expect({ most, connections, requests }).toEqual({ most: 1, connections: 2, requests: 51 });
 });
 
 test("no call is lost when a server sends GOAWAY every ten calls", async () => {
@@ -132,12 +124,10 @@ test("calls to an unreachable server fail immediately without reconnecting durin
   await once(server, "close");
   await using client = clientOf(baseUrl);
   const calls = [client.greenhouse.waterBed({}), client.greenhouse.waterBed({})];
-  const [first, second] = await Promise.all(
-    calls.map((call) => call.catch((error: unknown) => ConnectError.from(error))),
-  );
-  expect(first).toMatchObject({
-    rawMessage: expect.stringMatching(/^cannot connect to 127\.0\.0\.1:\d+: .*ECONNREFUSED/),
-  });
+  const outcomes = calls.map((call) => call.catch((error: unknown) => ConnectError.from(error)));
+  const [first, second] = await Promise.all(outcomes);
+  const rawMessage: unknown = expect.stringMatching(/^cannot connect to 127\.0\.0\.1:\d+: .*ECONNREFUSED/);
+  expect(first).toMatchObject({ rawMessage });
   // Separate errors, because code that catches one may change it.
   expect(first).not.toBe(second);
   // The server can be reached now, but the backoff has not passed.
@@ -281,9 +271,8 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
       await within<unknown>(call({}, { headers: { "x-a": String(i % 3), authorization: "Bearer x" } }), "a call");
     }
     const paths = ["WaterBed", "GetReading"].map((name) => `/greenhouse.v1.GreenhouseService/${name} trailers`);
-    expect([...server.paths].toSorted()).toEqual(
-      paths.flatMap((path) => [0, 1, 2].map((a) => `${path} ${a}`)).toSorted(),
-    );
+    const wanted = paths.flatMap((path) => [0, 1, 2].map((a) => `${path} ${a}`));
+    expect([...server.paths].toSorted()).toEqual(wanted.toSorted());
   },
 );
 

@@ -1,25 +1,14 @@
-import { writeFileSync } from "node:fs";
-import type { ConnectRouter } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway, GreenhouseService, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { GreenhouseService, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
 import { createTempFolder } from "@protoport/testing/process";
+import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
+import { shared } from "../../../../../testing/src/shared.ts";
 
 const folder = createTempFolder();
-const upstream = createTestGateway({
-  routes: (router: ConnectRouter) => {
-    router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
-    router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
-  },
-});
-let address = "";
-beforeAll(async () => {
-  address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`;
-});
-afterAll(async () => {
-  await upstream.close();
-  folder[Symbol.dispose]();
-});
+const upstream = shared(() =>
+  startReflectedGreenhouse({ getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) }),
+);
+afterAll(() => folder[Symbol.dispose]());
 
 /** Writes a file with an upstream and other settings. */
 function configure(name: string, others: string): string {
@@ -27,12 +16,11 @@ function configure(name: string, others: string): string {
 admin: { port: 0 }
 drain: { delayMs: 0 }
 upstreams:
-- addresses: [${address}]
+- addresses: [${upstream.baseUrl}]
   descriptors: reflection
 ${others}
 `;
-  writeFileSync(folder.file(name), text);
-  return folder.file(name);
+  return folder.write(name, text);
 }
 
 const token = "a-token-of-a-shop-2026";
@@ -40,27 +28,20 @@ const token = "a-token-of-a-shop-2026";
 const check = (file: string, ...more: readonly string[]) => runProxyCommand("--config", file, "--check", ...more);
 
 test("the access log lists refusals and callers, without query and token", async () => {
-  writeFileSync(folder.file("token"), `${token}\n`);
-  const settings = `authentication: { realm: shop, tokens: [{ file: ${folder.file("token")} }] }\naccessLog: all`;
+  const tokens = `[{ file: ${folder.write("token", `${token}\n`)} }]`;
+  const settings = `authentication: { realm: shop, tokens: ${tokens} }\naccessLog: all`;
   await using proxy = await startProxyProcess(["--config", configure("all.yaml", settings)]);
   const url = `${proxy.baseUrl}/sensors/4/reading`;
   await (await fetch(`${url}?key=hunter2`)).text();
   await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text();
-  const logged = (): readonly Record<string, unknown>[] =>
-    proxy.command
-      .stdout()
-      .split("\n")
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line));
+  const logged = (): readonly Record<string, unknown>[] => {
+    const lines = proxy.command.stdout().split("\n");
+    return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+  };
   await expect.poll(() => logged().length).toBe(2);
+  const refused = { code: "Unauthenticated", refusal: "missing", reason: "the request has no bearer token" };
   expect(logged()).toMatchObject([
-    {
-      path: "/sensors/4/reading",
-      httpStatus: 401,
-      code: "Unauthenticated",
-      refusal: "missing",
-      reason: "the request has no bearer token",
-    },
+    { path: "/sensors/4/reading", httpStatus: 401, ...refused },
     { procedure: "/greenhouse.v1.GreenhouseService/GetReading", code: "OK", caller: "token-1" },
   ]);
   expect(proxy.command.stdout() + proxy.command.stderr()).not.toMatch(/hunter2|a-token-of/);
@@ -70,10 +51,8 @@ test.each([
   ["in production, only the access log names the limit that a request exceeds", { NODE_ENV: "production" }, false],
   ["outside production, the response also names the limit that a request exceeds", {}, true],
 ])("%s", async (_name, environment, isNamed) => {
-  await using proxy = await startProxyProcess(
-    ["--config", configure("named.yaml", "accessLog: errors\nrequestBytes: 1024")],
-    environment,
-  );
+  const file = configure("named.yaml", "accessLog: errors\nrequestBytes: 1024");
+  await using proxy = await startProxyProcess(["--config", file], environment);
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ note: "x".repeat(1024) });
   const refused = await fetch(`${proxy.baseUrl}/beds/7:water`, { method: "POST", headers, body });
@@ -82,23 +61,22 @@ test.each([
 });
 
 test("--check warns about an empty tokenHashesFile, and exits with 0", async () => {
-  const tokenHashesFile = folder.file("hashes");
-  writeFileSync(tokenHashesFile, "");
+  const tokenHashesFile = folder.write("hashes", "");
   const file = configure("hashes.yaml", `authentication: { tokenHashesFile: ${tokenHashesFile} }`);
   const { exitCode, errors } = await check(file);
   expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: expect.stringContaining(tokenHashesFile) });
 });
 
 describe("the configuration file", () => {
-  writeFileSync(folder.file("one"), `${token}\n`);
-  writeFileSync(folder.file("two"), `${token}-second,${token}-third\n`);
+  const one = folder.write("one", `${token}\n`);
+  const two = folder.write("two", `${token}-second,${token}-third\n`);
 
   test.each(
     // oxfmt-ignore
     [
       ["authentication: { realm: a }", ":7:17: authentication requires tokens, tokenHashesFile, jwt"],
       ["authentication: { tokens: [{ env: PATH }] }", ":7:27: authentication.tokens are not valid: token 1"],
-      [`authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
+      [`authentication: { tokens: [{ file: ${one} }, { file: ${two} }] }`,
         ":7:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot"],
       ["  requestHeader: { allow: ['*', cookie] }",
         ':7:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"'],
@@ -133,9 +111,8 @@ describe("the configuration file", () => {
     { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
     { open: "other.v1.Service", listed: "none" },
   ])("--check lists $listed as RPCs without a credential", async ({ open, listed }) => {
-    writeFileSync(folder.file("check-token"), token);
     const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
-authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }
+authentication: { tokens: [{ file: ${folder.write("check-token", token)} }], open: [${open}] }
 `;
     const { printed } = await check(configure("tools.yaml", settings));
     expect(printed).toContain(

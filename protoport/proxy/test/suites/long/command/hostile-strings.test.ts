@@ -1,14 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { create, setExtension, toBinary } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, type FileDescriptorProto, FileDescriptorProtoSchema,
-  FileDescriptorSetSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+  MethodOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { ServerReflection } from "../../../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createTestGateway, runProxyCommand } from "@protoport/testing/proxy";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 // A definition's strings come from an upstream, which may be hostile. On a terminal, ESC sequences run terminal
 // commands, and a line break forges a log line.
@@ -52,38 +56,22 @@ function createDefinition() {
     responseBody: "child",
     additionalBindings: [{ pattern: { case: "custom", value: { kind: "REPORT", path: "/v1/reports" } }, body: "*" }],
   });
+  const field = [
+    { name: "name", jsonName: "name", number: 1, label, type: STRING, oneofIndex: 0, defaultValue: "text" },
+    { name: "child", jsonName: "child", number: 2, label, type: MESSAGE, typeName: ".a.v1.Request.Child" },
+    { name: "kind", jsonName: "kind", number: 3, label, type: ENUM, typeName: ".a.v1.Kind" },
+  ];
+  const text = { name: "text", jsonName: "text", number: 1, label, type: STRING };
+  const nestedType = [{ name: "Child", field: [text] }];
+  const types = { inputType: ".a.v1.Request", outputType: ".a.v1.Request" };
   const file = create(FileDescriptorProtoSchema, {
     name: "a/v1/a.proto",
     package: "a.v1",
     syntax: "proto3",
     dependency: ["google/api/annotations.proto"],
-    messageType: [
-      {
-        name: "Request",
-        field: [
-          { name: "name", jsonName: "name", number: 1, label, type: STRING, oneofIndex: 0, defaultValue: "text" },
-          { name: "child", jsonName: "child", number: 2, label, type: MESSAGE, typeName: ".a.v1.Request.Child" },
-          { name: "kind", jsonName: "kind", number: 3, label, type: ENUM, typeName: ".a.v1.Kind" },
-        ],
-        oneofDecl: [{ name: "choice" }],
-        nestedType: [{ name: "Child", field: [{ name: "text", jsonName: "text", number: 1, label, type: STRING }] }],
-        reservedName: ["reserved"],
-      },
-    ],
+    messageType: [{ name: "Request", field, oneofDecl: [{ name: "choice" }], nestedType, reservedName: ["reserved"] }],
     enumType: [{ name: "Kind", value: [{ name: "KIND_UNSPECIFIED", number: 0 }] }],
-    service: [
-      {
-        name: "Service",
-        method: [
-          {
-            name: "Run",
-            inputType: ".a.v1.Request",
-            outputType: ".a.v1.Request",
-            options: create(MethodOptionsSchema),
-          },
-        ],
-      },
-    ],
+    service: [{ name: "Service", method: [{ name: "Run", ...types, options: create(MethodOptionsSchema) }] }],
     options: { javaPackage: "java", goPackage: "go" },
   });
   return { file, rule };
@@ -111,9 +99,8 @@ function serve(path: string, change: (value: string) => string): void {
   const { file, rule } = definition;
   const options = file.service[0]?.method[0]?.options;
   if (options !== undefined) setExtension(options, http, rule);
-  const files: readonly FileDescriptorProto[] = [file];
-  served = files.map((each) => toBinary(FileDescriptorProtoSchema, each));
-  writeFileSync(set, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...files] })));
+  served = [toBinary(FileDescriptorProtoSchema, file)];
+  writeFileSync(set, setOfFiles(file));
 }
 
 async function outputOf(args: readonly string[]): Promise<string> {

@@ -4,13 +4,13 @@ import { create, setExtension } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FieldOptionsSchema,
   type FileDescriptorProto, FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService, startReflectingServer } from "@protoport/testing/proxy";
+import { startReflectingServer } from "@protoport/testing/proxy";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { field_behavior, FieldBehavior } from "../../../../../gateway/src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createTempFolder, projectFolder, startNode, within } from "@protoport/testing/process";
+import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
+import { shared } from "../../../../../testing/src/shared.ts";
 
 /** Parameters for {@link nestedMessages}. */
 interface Nesting {
@@ -29,8 +29,7 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
   const methodOptions = create(MethodOptionsSchema);
-  const pattern =
-    body === undefined ? ({ case: "get", value: "/nested" } as const) : { case: "post" as const, value: "/nested" };
+  const pattern = { case: body === undefined ? ("get" as const) : ("post" as const), value: "/nested" };
   setExtension(methodOptions, http, create(HttpRuleSchema, { pattern, body: body ?? "" }));
   const fieldOf = (level: number, at: number) => ({
     name: `f${at}`,
@@ -40,6 +39,7 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
     ...(required && { options }),
     ...(level + 1 < levels ? { type: Type.MESSAGE, typeName: `.nested.L${level + 1}` } : { type: Type.STRING }),
   });
+  const method = { name: "Send", inputType: ".nested.L0", outputType: ".nested.L0", options: methodOptions };
   return create(FileDescriptorProtoSchema, {
     name: "nested.proto",
     package: "nested",
@@ -49,12 +49,7 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
       name: `L${level}`,
       field: Array.from({ length: fields }, (_each, at) => fieldOf(level, at)),
     })),
-    service: [
-      {
-        name: "Nested",
-        method: [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0", options: methodOptions }],
-      },
-    ],
+    service: [{ name: "Nested", method: [method] }],
   });
 }
 
@@ -64,14 +59,9 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-const greenhouse = createGateway({
-  routes: (router) => {
-    router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
-    router.service(ServerReflection, createReflectionService([GreenhouseService]));
-  },
-});
-const { port } = await greenhouse.listen({ host: "127.0.0.1" });
-afterAll(() => greenhouse.close());
+const greenhouse = shared(() =>
+  startReflectedGreenhouse({ getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) }),
+);
 
 const cutOff = "Not all fields are listed here; the others can be set, too.";
 const noExample = "The example is left out: it would have more than 200 fields.";
@@ -91,18 +81,18 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
 )("generating OpenAPI for $name does not block calls or SIGTERM", async ({ note, ...nesting }) => {
   await using upstream = await startReflectingServer([nestedMessages(nesting)]);
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
-  const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
-  const names = [`http://127.0.0.1:${port}=greenhouse.*`, `http://${upstream.address}=nested.*`];
+  const upstreams = ["--upstream", greenhouse.baseUrl, "--upstream", `http://${upstream.address}`];
+  const names = [`${greenhouse.baseUrl}=greenhouse.*`, `http://${upstream.address}=nested.*`];
   const services = names.flatMap((name) => ["--service", name]);
   const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, ...services, "--reflection"];
   await using program = startNode([main, ...args], folder.path);
   const [, url = ""] = await program.find(/^(\S+) serves/m);
-  const description = fetch(`${url}/openapi.json`).then(async (response) => {
-    return { httpStatus: response.status, text: await response.text() };
-  });
+  const description = fetch(`${url}/openapi.json`).then(
+    async (response) => [response.status, await response.text()] as const,
+  );
   const reading = await within(fetch(`${url}/sensors/4/reading`), "a concurrent call");
   expect(await reading.json()).toMatchObject({ sensor: "4" });
-  const { httpStatus, text } = await within(description, "the description");
+  const [httpStatus, text] = await within(description, "the description");
   expect(httpStatus).toBe(200);
   expect(JSON.parse(text)).toHaveProperty("paths./nested");
   if (note !== undefined) expect(text).toContain(note);

@@ -1,9 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { file_greenhouse_v1_greenhouse, GreenhouseService, eventsOf, startProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, eventsOf } from "@protoport/testing/proxy";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
-import { exchangeHttp1, type Field, type HttpRequest, startGreenhouse, statelessRequest } from "@protoport/testing";
+import { exchangeHttp1, type Field, type HttpRequest, statelessRequest } from "@protoport/testing";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 const service = "greenhouse_v1_GreenhouseService";
 
@@ -11,39 +12,22 @@ function call(method: string, args: object, header: readonly Field[] = []): Http
   return statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
 }
 
-interface Proxied extends AsyncDisposable {
-  readonly credentials: (string | null)[];
-  exchange(request: HttpRequest): Promise<string>;
-}
-
-async function start(rules: ForwardRules = {}): Promise<Proxied> {
-  await using opened = new AsyncDisposableStack();
+async function start(rules: ForwardRules = {}) {
   const credentials: (string | null)[] = [];
-  const greenhouse = opened.use(
-    await startGreenhouse({
-      waterBed: ({ bed, note }, { requestHeader }) => {
-        credentials.push(requestHeader.get("authorization"));
-        if (note === "dry") throw new ConnectError("dry", Code.Aborted);
-        return { bed };
-      },
-      async *watchReadings({ count }) {
-        for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
-      },
-    }),
-  );
-  const { address, port } = greenhouse.address;
-  const proxy = opened.use(
-    await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
-      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
-      upstreamOptions: { requestHeader: rules },
-    }),
-  );
-  const all = opened.move();
-  return {
-    credentials,
-    exchange: async (request) => String((await exchangeHttp1(proxy.address, request)).body),
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  const implementation: Parameters<typeof startProxied>[0] = {
+    waterBed: ({ bed, note }, { requestHeader }) => {
+      credentials.push(requestHeader.get("authorization"));
+      if (note === "dry") throw new ConnectError("dry", Code.Aborted);
+      return { bed };
+    },
+    async *watchReadings({ count }) {
+      for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+    },
   };
+  const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
+  const proxy = await startProxied(implementation, { mcp, upstreamOptions: { requestHeader: rules } });
+  const exchange = async (request: HttpRequest) => String((await exchangeHttp1(proxy.address, request)).body);
+  return { ...proxy, credentials, exchange };
 }
 
 describe("a proxy with MCP tools", () => {

@@ -6,21 +6,21 @@ import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema, SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
-import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
+import type { GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
 import { descriptorSetOf, ProxyCommand, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
-import { createCertificate, createTestGateway, listenOnLoopback } from "@protoport/testing";
+import { createCertificate, listenOnLoopback } from "@protoport/testing";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder, projectFolder, startNode, within } from "@protoport/testing/process";
+import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 
 const folder = createTempFolder();
 const { write } = folder;
@@ -39,31 +39,15 @@ function addComment(descriptorSet: Uint8Array): Uint8Array {
   return toBinary(FileDescriptorSetSchema, set);
 }
 
-/** A gRPC greenhouse with server reflection. */
-interface Upstream {
-  readonly gateway: Gateway;
-  readonly address: string;
-  readonly requestHeaders: Headers[];
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]): Promise<Upstream> {
+/** Starts a greenhouse with server reflection, and records the headers of its requests. */
+async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]) {
   const requestHeaders: Headers[] = [];
-  const gateway = createTestGateway({
-    routes: (router: ConnectRouter) => {
-      router.service(GreenhouseService, {
-        getReading: ({ sensor }, { requestHeader }) => {
-          requestHeaders.push(requestHeader);
-          return { sensor, degreesCelsius: 21 };
-        },
-      });
-      router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
-    },
-    ...(admit && { admit }),
-  });
-  const { port } = await gateway.listen({ host: "127.0.0.1", ...options });
-  const address = `127.0.0.1:${String(port)}`;
-  return { gateway, address, requestHeaders, [Symbol.asyncDispose]: () => gateway.close() };
+  const getReading = ({ sensor }: { readonly sensor: string }, { requestHeader }: HandlerContext) => {
+    requestHeaders.push(requestHeader);
+    return { sensor, degreesCelsius: 21 };
+  };
+  const upstream = await startReflectedGreenhouse({ getReading }, admit && { admit }, options);
+  return Object.assign(upstream, { authority: `127.0.0.1:${upstream.address.port}`, requestHeaders });
 }
 
 function proxy(...args: readonly string[]): ProxyCommand {
@@ -79,17 +63,8 @@ async function get(url: string): Promise<{ readonly status: number; readonly bod
 
 test("a service with reflection is served over REST with docs and metrics", async () => {
   await using upstream = await startUpstream();
-  await using running = proxy(
-    "--upstream",
-    `dns:${upstream.address}`,
-    "--reflection",
-    "--admin-port",
-    "0",
-    "--cors",
-    "*",
-    "--host",
-    "127.0.0.2",
-  );
+  const args = ["--reflection", "--admin-port", "0", "--cors", "*", "--host", "127.0.0.2"];
+  await using running = proxy("--upstream", `dns:${upstream.authority}`, ...args);
   const url = await running.serving;
   expect(url).toContain("http://127.0.0.2:");
   expect(await get(`${url}/sensors/4/reading`)).toEqual({ status: 200, body: '{"sensor":"4","degreesCelsius":21}' });
@@ -108,7 +83,7 @@ test("a service with reflection is served over REST with docs and metrics", asyn
   expect(metrics).toContain("gateway_connections{");
   expect(metrics).toContain("gateway_ready 1");
   expect(metrics).toContain("process_memory_usage_bytes ");
-  const upstreamLabel = `upstream="dns:${upstream.address}"`;
+  const upstreamLabel = `upstream="dns:${upstream.authority}"`;
   expect(metrics).toContain(`gateway_descriptors_reloads_total{${upstreamLabel},result="success"} 1`);
   const called = `${upstreamLabel},rpc_system_name="grpc",rpc_method="greenhouse.v1.GreenhouseService/GetReading"`;
   expect(metrics).toContain(`rpc_client_call_duration_seconds_count{${called},rpc_response_status_code="OK"} 1`);
@@ -116,11 +91,9 @@ test("a service with reflection is served over REST with docs and metrics", asyn
 
 test("flags select services, rules, timeouts and origins, and disable the docs", async () => {
   await using upstream = await startUpstream();
-  const rules = write(
-    "rules.yaml",
-    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /r/{sensor}\n`,
-  );
-  const from = ["--upstream", `http://${upstream.address}`, "--descriptors", write("both.binpb", both)];
+  const selector = `${GreenhouseService.typeName}.GetReading`;
+  const rules = write("rules.yaml", `http:\n  rules:\n  - selector: ${selector}\n    get: /r/{sensor}\n`);
+  const from = ["--upstream", `http://${upstream.authority}`, "--descriptors", write("both.binpb", both)];
   const chosen = ["--service", "greenhouse.*", "--omit", "greenhouse.v1.GreenhouseService.WaterBed", "--rules", rules];
   // oxfmt-ignore
   const limits = [
@@ -148,11 +121,9 @@ test("flags select services, rules, timeouts and origins, and disable the docs",
 
 test("a rule for / replaces the redirect to the docs page", async () => {
   await using upstream = await startUpstream();
-  const rules = write(
-    "root.yaml",
-    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /\n`,
-  );
-  const from = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  const selector = `${GreenhouseService.typeName}.GetReading`;
+  const rules = write("root.yaml", `http:\n  rules:\n  - selector: ${selector}\n    get: /\n`);
+  const from = ["--upstream", `http://${upstream.authority}`, "--reflection"];
   const statusOf = async (...args: readonly string[]): Promise<number> => {
     await using running = proxy(...from, ...args);
     return (await fetch(await running.serving, { redirect: "manual" })).status;
@@ -168,7 +139,7 @@ test("callers and the upstream use TLS", async () => {
     "--tls-cert", cert, "--tls-key", key, "--upstream-tls-ca", ca, "--upstream-tls-servername", "localhost",
   ];
   const own = ["--upstream-tls-cert", cert, "--upstream-tls-key", key];
-  await using running = proxy("--upstream", `https://${upstream.address}`, "--reflection", ...args, ...own);
+  await using running = proxy("--upstream", `https://${upstream.authority}`, "--reflection", ...args, ...own);
   const { port } = new URL(await running.serving);
   const socket = connect({ host: "127.0.0.1", port: Number(port), rejectUnauthorized: false });
   await within(once(socket, "secureConnect"), "a connection");
@@ -179,7 +150,7 @@ test("callers and the upstream use TLS", async () => {
 test("a changed descriptor file is read again, and used if valid", async () => {
   await using upstream = await startUpstream();
   const file = write("watched.binpb", greenhouses);
-  await using running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", file);
+  await using running = proxy("--upstream", `http://${upstream.authority}`, "--descriptors", file);
   const url = await running.serving;
   const described = async (): Promise<string> => (await get(`${url}/openapi.json`)).body;
   expect(await described()).not.toContain("streams.v1");
@@ -202,7 +173,7 @@ const admitByFields: GatewayOptions["admit"] = ({ header, procedure }) => {
 
 test("--reflect-header fields are sent with reflection calls only", async () => {
   await using upstream = await startUpstream({}, admitByFields);
-  const args = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  const args = ["--upstream", `http://${upstream.authority}`, "--reflection"];
   expect((await run(...args)).errors).toContain("server reflection failed: [unauthenticated] not you");
   const fields = ["--reflect-header", "Authorization: Bearer a:b", "--reflect-header", "x-team:green"];
   await using running = proxy(...args, ...fields);
@@ -212,16 +183,14 @@ test("--reflect-header fields are sent with reflection calls only", async () => 
 test("with --wait, the proxy serves once the upstream provides descriptors", async () => {
   const file = folder.file("later.binpb");
   await using upstream = await startUpstream();
-  const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
+  const args = ["--upstream", `http://${upstream.authority}`, "--descriptors", file, "--wait", "--admin-port", "0"];
   await using running = proxy(...args);
   const admin = await running.url(/^health and metrics at (\S+)/);
   await expect
     .poll(() => running.errors)
     .toEqual([expect.stringContaining("waiting for descriptors: --descriptors requires a readable file: ENOENT")]);
-  expect(await get(`${admin}/readyz`)).toEqual({
-    status: 503,
-    body: '{"status":"not ready","obstacles":["descriptors"]}',
-  });
+  const notReady = '{"status":"not ready","obstacles":["descriptors"]}';
+  expect(await get(`${admin}/readyz`)).toEqual({ status: 503, body: notReady });
   renameSync(write("made.binpb", greenhouses), file);
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
   expect((await get(`${admin}/readyz`)).status).toBe(200);
@@ -277,7 +246,7 @@ test("a call longer than a second finishes after SIGTERM", async () => {
   const { received, release, admit } = holdCalls();
   await using upstream = await startUpstream({}, admit);
   const file = write("slow.binpb", greenhouses);
-  const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--admin-port", "0"];
+  const args = ["--upstream", `http://${upstream.authority}`, "--descriptors", file, "--admin-port", "0"];
   const running = proxy(...args);
   const response = get(`${await running.serving}/sensors/4/reading`);
   const admin = await running.url(/^health and metrics at (\S+)/);
@@ -292,7 +261,7 @@ test("a call longer than a second finishes after SIGTERM", async () => {
 
 test("a draining proxy is not ready, but accepts connections during the delay", async () => {
   await using upstream = await startUpstream();
-  const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
+  const args = ["--upstream", `http://${upstream.authority}`, "--reflection", "--admin-port", "0"];
   await using running = proxy(...args, "--drain-delay-ms", "3000");
   const url = await running.serving;
   const admin = await running.url(/^health and metrics at (\S+)/);
@@ -324,11 +293,8 @@ test("the cause of upstream failures is logged once, and hidden from callers", a
     expect(status).toBe(503);
     expect(body).not.toContain("127.0.0.1");
   }
-  expect(running.errors).toEqual([
-    expect.stringMatching(
-      /GetReading: \[unavailable\] cannot connect to 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1$/,
-    ),
-  ]);
+  const cause = /GetReading: \[unavailable\] cannot connect to 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1$/;
+  expect(running.errors).toEqual([expect.stringMatching(cause)]);
 });
 
 test("rules without a served RPC are logged after each descriptor change", async () => {
@@ -407,18 +373,11 @@ test("descriptors without HTTP annotations are reported", async () => {
 
 describe("an unreachable upstream of two", () => {
   const missing = "http://127.0.0.1:1";
-  const args = ({ address }: Upstream, ...more: readonly string[]): readonly string[] => [
-    "--upstream",
-    `http://${address}`,
-    "--service",
-    `http://${address}=greenhouse.*`,
-    "--upstream",
-    missing,
-    "--service",
-    `${missing}=missing.*`,
-    "--reflection",
-    ...more,
-  ];
+  const args = (authority: string, ...more: readonly string[]): readonly string[] => {
+    const upstreams = ["--upstream", `http://${authority}`, "--upstream", missing];
+    const services = ["--service", `http://${authority}=greenhouse.*`, "--service", `${missing}=missing.*`];
+    return [...upstreams, ...services, "--reflection", ...more];
+  };
   const degraded = [`upstream ${missing}`];
 
   test.each([
@@ -426,7 +385,7 @@ describe("an unreachable upstream of two", () => {
     { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
   ])("with the flags $option leads to status $ready.status from /readyz", async ({ option, ready }) => {
     await using upstream = await startUpstream();
-    await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
+    await using running = proxy(...args(upstream.authority, "--admin-port", "0", ...option));
     const url = await running.serving;
     expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
     expect((await get(`${url}/nothing`)).status).toBe(503);
@@ -446,7 +405,7 @@ describe("an unreachable upstream of two", () => {
 
   test("makes --check print the other upstream's services and exit with 1", async () => {
     await using upstream = await startUpstream();
-    const { exitCode, printed, errors } = await run(...args(upstream, "--check"));
+    const { exitCode, printed, errors } = await run(...args(upstream.authority, "--check"));
     expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
     expect(errors).toContain(`serving without ${missing}: `);
   });
@@ -454,7 +413,7 @@ describe("an unreachable upstream of two", () => {
 
 test("--check prints the routes, or the reason why none can be served", async () => {
   await using upstream = await startUpstream();
-  const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--check", "--admin-port", "0"];
+  const args = ["--upstream", `http://${upstream.authority}`, "--reflection", "--check", "--admin-port", "0"];
   expect(await run(...args)).toEqual({
     exitCode: 0,
     printed: `The proxy would serve:
@@ -534,7 +493,7 @@ describe("protoport serve", () => {
 
   test("exits with 1 and a message if the port is in use", async () => {
     await using other = await startUpstream();
-    const port = other.address.slice(other.address.lastIndexOf(":") + 1);
+    const port = String(other.address.port);
     const result = await run(...local, "--descriptors", set, "--port", port);
     expect(result).toMatchObject({ exitCode: 1, printed: "" });
     expect(result.errors).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
@@ -547,7 +506,7 @@ test.each([
 ] as const)("the proxy exits $when on $signals, even after SIGHUP", async ({ signals, exitCode }) => {
   const { received, release, admit } = holdCalls();
   await using upstream = await startUpstream({}, admit);
-  const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.address}`];
+  const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.authority}`];
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const file = write("program.binpb", greenhouses);
   await using program = startNode([main, ...args, "--descriptors", file], folder.path);

@@ -1,63 +1,45 @@
-import { writeFileSync } from "node:fs";
-import type { ConnectRouter } from "@connectrpc/connect";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { type IdentityProvider, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { exchangeHttp1, type Field, fieldValue, type HttpRequest } from "@protoport/testing/http";
-import { createTestGateway, getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
+import { getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createSigningKey, testAudience, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
+import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
+import { shared } from "../../../../../testing/src/shared.ts";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const publicUrl = "https://api.example/shop";
 const folder = createTempFolder();
 const calls: string[] = [];
-const upstream = createTestGateway({
-  routes: (router: ConnectRouter) => {
-    router.service(GreenhouseService, {
-      getReading: () => (calls.push("GetReading"), {}),
-      waterBed: () => (calls.push("WaterBed"), {}),
-      async *watchReadings() {
-        calls.push("WatchReadings");
-        yield {};
-      },
-    });
-    router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
-  },
-});
-let issuer: IdentityProvider;
-let address = "";
-beforeAll(async () => {
-  issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
-  address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`;
-});
-afterAll(async () => {
-  issuer.stop();
-  await upstream.close();
-  folder[Symbol.dispose]();
-});
+const upstream = shared(() =>
+  startReflectedGreenhouse({
+    getReading: () => (calls.push("GetReading"), {}),
+    waterBed: () => (calls.push("WaterBed"), {}),
+    async *watchReadings() {
+      calls.push("WatchReadings");
+      yield {};
+    },
+  }),
+);
+const issuer = shared(async () => startIdentityProvider(await createSigningKey("RS256", "1")));
+afterAll(() => folder[Symbol.dispose]());
 beforeEach(() => {
   calls.length = 0;
 });
 
 /** Writes a file with `authentication` settings, and other settings. */
 function configure(authentication: string, others: string = ""): string {
-  const file = folder.file("proxy.yaml");
-  writeFileSync(
-    file,
-    `listen: { port: 0 }
+  const text = `listen: { port: 0 }
 admin: { port: 0 }
 drain: { delayMs: 0 }
 upstreams:
-- { addresses: [${address}], descriptors: reflection }
+- { addresses: [${upstream.baseUrl}], descriptors: reflection }
 authentication:
   jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }]
 ${authentication}
 ${others}
-`,
-  );
-  return file;
+`;
+  return folder.write("proxy.yaml", text);
 }
 
 async function ask(proxy: ProxyProcess, request: HttpRequest, token?: string) {
@@ -78,11 +60,7 @@ const scopes = `  publicUrl: ${publicUrl}/
   scopes: { greenhouse.v1.*: beds:read, greenhouse.v1.GreenhouseService.WaterBed: beds:water }`;
 
 describe("a proxy with publicUrl and scopes", () => {
-  let proxy: ProxyProcess;
-  beforeAll(async () => {
-    proxy = await startProxyProcess(["--config", configure(scopes, "mcp: { tools: [greenhouse.v1.*] }")]);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
+  const proxy = shared(() => startProxyProcess(["--config", configure(scopes, "mcp: { tools: [greenhouse.v1.*] }")]));
 
   test.each([
     { path: "", resource: publicUrl },

@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { DescriptorProtoSchema, FileDescriptorProtoSchema, FileDescriptorSetSchema, MethodOptionsSchema
-} from "@bufbuild/protobuf/wkt";
+import { create } from "@bufbuild/protobuf";
+import { MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
@@ -17,22 +15,16 @@ import { file_kitchensink_v1_legacy } from "../../../../../testing/src/gen/kitch
 import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
 
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
-const everything = write(
-  "everything.binpb",
-  descriptorSetOf(
-    file_files_v1_files,
-    file_kitchensink_v1_kitchen_sink,
-    file_kitchensink_v1_legacy,
-    file_kitchensink_v1_shelves,
-    file_streams_v1_stream_service,
-  ),
-);
+const sinks = [file_kitchensink_v1_kitchen_sink, file_kitchensink_v1_legacy, file_kitchensink_v1_shelves];
+const all = [file_files_v1_files, ...sinks, file_streams_v1_stream_service];
+const everything = write("everything.binpb", descriptorSetOf(...all));
 
 const unbound = "kitchensink.v1.KitchenSink.Unbound";
 
@@ -107,12 +99,8 @@ describe("a definition with an invalid HTTP rule", () => {
     }
     const [, ...problems] = thrown.split("\n");
     expect(problems).toHaveLength(3);
-    const reasons = [
-      "The gateway would not start, for 3 reasons:",
-      "",
-      ...problems.map((problem) => `  ${problem}`),
-      "",
-    ];
+    const listed = problems.map((problem) => `  ${problem}`);
+    const reasons = ["The gateway would not start, for 3 reasons:", "", ...listed, ""];
     expect(printed).toContain(`\n${reasons.join("\n")}\nrest.rules overrides a rule that you cannot change`);
     expect(printed).not.toContain("without a rule");
     expect(exitCode).toBe(1);
@@ -127,12 +115,8 @@ describe("a definition with an invalid HTTP rule", () => {
 });
 
 test("--rules accepts JSON and YAML service configs, ignoring other services' rules", async () => {
-  const http = {
-    rules: [
-      { selector: unbound, get: "/x" },
-      { selector: "google.longrunning.Operations.GetOperation", get: "/y" },
-    ],
-  };
+  const mixin = { selector: "google.longrunning.Operations.GetOperation", get: "/y" };
+  const http = { rules: [{ selector: unbound, get: "/x" }, mixin] };
   const config = write("service.json", JSON.stringify({ type: "google.api.Service", configVersion: 3, http }));
   const yaml = write("service.yaml", `http:\n  rules:\n  - selector: ${unbound}\n    get: /x # for now\n`);
   for (const file of [config, yaml]) {
@@ -151,16 +135,13 @@ test("--rules rejects JSON with duplicate members", async () => {
 
 describe("protoport check", () => {
   const set = descriptorSetOf(file_orders_v1_orders);
-  const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
   // A google.api.http option whose bytes are not an HttpRule.
   options.$unknown = [{ no: 72295728, wireType: 2, data: new Uint8Array([2, 0xff, 0xff]) }];
   const method = { name: "R", inputType: ".a.M", outputType: ".a.M", options };
   const setWith = (messages: readonly string[]): Uint8Array => {
-    const messageType = messages.map((name) => create(DescriptorProtoSchema, { name }));
-    const file = { name: "a.proto", package: "a", messageType, service: [{ name: "S", method: [method] }] };
-    const proto = create(FileDescriptorProtoSchema, file);
-    return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [proto] }));
+    const messageType = messages.map((name) => ({ name }));
+    return setOfFiles({ name: "a.proto", package: "a", messageType, service: [{ name: "S", method: [method] }] });
   };
 
   test.each(
@@ -188,15 +169,11 @@ describe("protoport check", () => {
 
   test("names the missing import and the npm package that contains it", async () => {
     const date = { name: "date", number: 1, type: 11, label: 1, typeName: ".google.type.Date" };
-    const file = {
-      name: "a.proto",
-      package: "a",
-      dependency: ["google/api/client.proto", "google/type/date.proto"],
-      messageType: [{ name: "M", field: [date] }],
-      service: [{ name: "S", method: [{ name: "R", inputType: ".a.M", outputType: ".a.M" }] }],
-    };
-    const sent = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
-    const { exitCode, errors } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, sent)));
+    const rpc = { name: "R", inputType: ".a.M", outputType: ".a.M" };
+    const dependency = ["google/api/client.proto", "google/type/date.proto"];
+    const parts = { messageType: [{ name: "M", field: [date] }], service: [{ name: "S", method: [rpc] }] };
+    const incomplete = setOfFiles({ name: "a.proto", package: "a", dependency, ...parts });
+    const { exitCode, errors } = await check(write("set.binpb", incomplete));
     expect(exitCode).toBe(2);
     expect(errors).toBe(
       "a.S is omitted: the type google.type.Date of a field of a.M is missing; missing import: google/type/date.proto. " +
@@ -206,7 +183,7 @@ describe("protoport check", () => {
   });
 
   test("accepts a set without well-known imports", async () => {
-    const { exitCode, printed, errors } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, alone)));
+    const { exitCode, printed, errors } = await check(write("set.binpb", setOfFiles(file_orders_v1_orders.proto)));
     expect([exitCode, errors]).toEqual([0, ""]);
     expect(printed).toContain("The gateway would start: 1 service with 1 REST binding.");
   });
@@ -241,25 +218,16 @@ describe("protoport check", () => {
 
 /** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same tool names. */
 function sameNames(): string {
-  const message = { name: "M" };
   const files = ["a.b", "a"].map((name, at) => {
-    const type = `.${name}.M`;
-    const method = [false, true].map((clientStreaming) => ({
-      name: clientStreaming ? "Send" : "Get",
-      inputType: type,
-      outputType: type,
-      clientStreaming,
-    }));
+    const types = { inputType: `.${name}.M`, outputType: `.${name}.M` };
+    const method = [
+      { name: "Get", ...types },
+      { name: "Send", ...types, clientStreaming: true },
+    ];
     const service = [{ name: at === 0 ? "C" : "b_C", method }];
-    return create(FileDescriptorProtoSchema, {
-      name: `${at}.proto`,
-      package: name,
-      syntax: "proto3",
-      messageType: [message],
-      service,
-    });
+    return { name: `${at}.proto`, package: name, syntax: "proto3", messageType: [{ name: "M" }], service };
   });
-  return write("same.binpb", toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
+  return write("same.binpb", setOfFiles(...files));
 }
 
 test("--mcp lists RPCs that cannot be tools, and tools with a hash", async () => {
@@ -269,33 +237,22 @@ test("--mcp lists RPCs that cannot be tools, and tools with a hash", async () =>
     "  a.b.C.Send is not a tool: its client sends a stream", "  a.b_C.Send is not a tool: its client sends a stream",
     expect.stringMatching(/^  a\.b_C\.Get is the tool a_b_C_Get_[0-9a-f]{8}$/), "  --mcp c.* matches no RPC"]]);
   const { printed: json } = await check(everything, "--mcp", "streams.*", "--json");
-  expect(JSON.parse(json)).toMatchObject({
-    tools: {
-      names: { "streams.v1.StreamService.Count": "streams_v1_StreamService_Count" },
-      clientStreams: ["streams.v1.StreamService.Echo"],
-      unmatched: [],
-    },
-  });
+  const names = { "streams.v1.StreamService.Count": "streams_v1_StreamService_Count" };
+  const tools = { names, clientStreams: ["streams.v1.StreamService.Echo"], unmatched: [] };
+  expect(JSON.parse(json)).toMatchObject({ tools });
 });
 
 test("--mcp names the RPCs whose tools do not list all fields, and no others", async () => {
   const field = Array.from({ length: 2_001 }, (_, at) => stringField(`f${at}`, at + 1));
   const method = ["Wide", "Small"].map((name) => ({ name, inputType: `.a.${name}`, outputType: ".a.Small" }));
-  const file = create(FileDescriptorProtoSchema, {
-    name: "a.proto",
-    package: "a",
-    syntax: "proto3",
-    messageType: [{ name: "Wide", field }, { name: "Small" }],
-    service: [{ name: "S", method }],
-  });
-  const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  const messageType = [{ name: "Wide", field }, { name: "Small" }];
+  const service = [{ name: "S", method }];
+  const set = setOfFiles({ name: "a.proto", package: "a", syntax: "proto3", messageType, service });
   const { exitCode, printed } = await check(write("wide.binpb", set), "--mcp", "a.*");
-  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
+  expect([exitCode, printed.split("\n\n").at(-1)]).toEqual([
     0,
-    [
-      "2 RPCs would be tools of AI agents.",
+    "2 RPCs would be tools of AI agents.\n" +
       "  a.S.Wide has more fields than a tool's schema lists; models can set the others, too",
-    ],
   ]);
   const { printed: json } = await check(write("wide.binpb", set), "--mcp", "a.*", "--json");
   expect(JSON.parse(json)).toMatchObject({ tools: { truncated: ["a.S.Wide"] } });
@@ -309,12 +266,7 @@ test("--help lists every --rest switch", async () => {
 
 test("--json prints services, routes and problems", async () => {
   const { exitCode, printed } = await check(orders, "--json");
-  expect([exitCode, JSON.parse(printed)]).toEqual([
-    0,
-    {
-      services: ["orders.v1.OrderService"],
-      routes: [expect.stringContaining("orders.v1.OrderService.")],
-      problems: [],
-    },
-  ]);
+  const routes = [expect.stringContaining("orders.v1.OrderService.")];
+  const report = { services: ["orders.v1.OrderService"], routes, problems: [] };
+  expect([exitCode, JSON.parse(printed)]).toEqual([0, report]);
 });

@@ -8,16 +8,15 @@ import { ReadingSchema, WaterBedRequestSchema } from "../../../../../examples/ge
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
 import { dataFrame, exchangeHttp1, exchangeHttp2, frameType, headersFrame, openHttp2 } from "@protoport/testing/http";
 import { collect, within } from "@protoport/testing/process";
-import type { Reading, Calling, TestGreenhouse, ScriptedConnection } from "@protoport/testing/proxy";
+import type { Reading, Calling, ScriptedConnection } from "@protoport/testing/proxy";
 import { GreenhouseService, envelope, grpcResponse, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { fieldValue, type HttpRequest, callings, errorOf, startGreenhouse } from "@protoport/testing";
+import { fieldValue, type HttpRequest, callings, errorOf } from "@protoport/testing";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 const files = [GreenhouseService.file];
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
-
-const urlOf = ({ address }: TestGreenhouse): string => `http://127.0.0.1:${address.port}`;
 
 function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["header"] = []): HttpRequest {
   const grpc = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
@@ -43,7 +42,7 @@ const protocols = [...callings.filter(({ listen }) => listen.http2 === undefined
 describe.each(protocols)("a call with $name through a proxy", ({ transport }) => {
   test("forwards message, header and trailer in both directions", async () => {
     const sent: (string | null)[] = [];
-    await using upstream = await startGreenhouse({
+    await using proxy = await startProxied({
       waterBed: ({ bed, liters, note }, { requestHeader, responseHeader, responseTrailer }) => {
         sent.push(requestHeader.get("x-zone"), requestHeader.get("x-key-bin"), requestHeader.get("authorization"));
         responseHeader.set("x-tank", "half full");
@@ -51,7 +50,6 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
         return { bed, liters, note };
       },
     });
-    await using proxy = await startProxy(urlOf(upstream), files);
     const received: (string | null)[] = [];
     const header = { "x-zone": "south", "x-key-bin": "/w", authorization: "Bearer a" };
     const response = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
@@ -68,7 +66,7 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
   });
 
   test("streams messages in both directions", async () => {
-    await using upstream = await startGreenhouse({
+    await using proxy = await startProxied({
       async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
         responseHeader.set("x-kind", "readings");
         responseHeader.set("alt-svc", "clear");
@@ -83,7 +81,6 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
         for await (const { sensor, degreesCelsius } of readings) yield { sensor, heatWatts: degreesCelsius + 1 };
       },
     });
-    await using proxy = await startProxy(urlOf(upstream), files);
     const client = createClient(GreenhouseService, transport(proxy.address));
     const metadata: (string | null)[] = [];
     const watched = client.watchReadings(
@@ -105,14 +102,13 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
   });
 
   test("fails with the upstream's error, including details and trailer", async () => {
-    await using upstream = await startGreenhouse({
+    await using proxy = await startProxied({
       waterBed: fail,
       // oxlint-disable-next-line require-yield
       async *watchReadings(request, context) {
         fail(request, context);
       },
     });
-    await using proxy = await startProxy(urlOf(upstream), files);
     const client = createClient(GreenhouseService, transport(proxy.address));
     for (const call of [client.waterBed({}), collect(client.watchReadings({}))]) {
       const error = await errorOf(call);
@@ -128,13 +124,12 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
 });
 
 test("on REST, upstream errors have JSON details and header fields", async () => {
-  await using upstream = await startGreenhouse({
+  await using proxy = await startProxied({
     waterBed: () => {
       const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
       throw new ConnectError("no water", Code.NotFound, { "x-why": "drought" }, details);
     },
   });
-  await using proxy = await startProxy(urlOf(upstream), files);
   const response = await postWater(proxy);
   expect(response.httpStatus).toBe(404);
   expect(fieldValue(response.header, "x-why")).toBe("drought");
@@ -151,12 +146,11 @@ test.each([
   { name: "no details", details: [] },
   { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
 ])("grpc-message with $name escapes only the required characters", async ({ details }) => {
-  await using upstream = await startGreenhouse({
+  await using proxy = await startProxied({
     waterBed: () => {
       throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
     },
   });
-  await using proxy = await startProxy(urlOf(upstream), files);
   const response = await exchangeHttp2(proxy.address, grpcRequest(waterBed, Buffer.alloc(0)));
   const message = fieldValue([...response.header, ...response.trailer], "grpc-message");
   expect(message).toBe("tank%201:%2050%25%20left,%20%C3%A9%20@%20/a?b=c#d&e");
@@ -346,13 +340,12 @@ test("a response header is forwarded before its first message", async () => {
 });
 
 test("640 concurrent calls each get their own response", async () => {
-  await using upstream = await startGreenhouse({
+  await using proxy = await startProxied({
     waterBed: async ({ bed, liters, note }) => {
       await new Promise((resolve) => setTimeout(resolve, Number(bed % 7n)));
       return { bed, liters, note };
     },
   });
-  await using proxy = await startProxy(urlOf(upstream), files);
   using http2 = await openHttp2(proxy.address);
   const calls = Array.from({ length: 640 }, async (_, at) => {
     const note = `caller ${at} `.repeat(1 + (at % 50));
@@ -385,7 +378,7 @@ test("calls to an unreachable upstream get 503 without its address", async () =>
 
 test("backpressure from an idle caller stops the upstream", async () => {
   let sent = 0;
-  await using upstream = await startGreenhouse({
+  await using proxy = await startProxied({
     async *watchReadings() {
       const sensor = "s".repeat(16_000);
       for (;;) {
@@ -394,7 +387,6 @@ test("backpressure from an idle caller stops the upstream", async () => {
       }
     },
   });
-  await using proxy = await startProxy(urlOf(upstream), files);
   using connection = await openHttp2(proxy.address);
   const request = grpcRequest(watchReadings, Buffer.alloc(0));
   const stream = connection.open(request).on("error", () => undefined);

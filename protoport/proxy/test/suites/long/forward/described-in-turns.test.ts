@@ -1,51 +1,24 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
 import { descriptorSetOf, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy } from "../../../../src/create-proxy.ts";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 /** The greenhouse's descriptors, and 20,000 types in 200 other files. */
 const large = Buffer.concat([
   descriptorSetOf(GreenhouseService.file),
-  toBinary(
-    FileDescriptorSetSchema,
-    create(FileDescriptorSetSchema, {
-      file: Array.from({ length: 200 }, (_, file) => ({
-        name: `large${file}.proto`,
-        package: `large${file}`,
-        syntax: "proto3",
-        messageType: Array.from({ length: 100 }, (_each, at) => ({ name: `Message${at}` })),
-      })),
-    }),
-  ),
+  ...Array.from({ length: 200 }, (_, file) => {
+    const messageType = Array.from({ length: 100 }, (_each, at) => ({ name: `Message${at}` }));
+    return setOfFiles({ name: `large${file}.proto`, package: `large${file}`, syntax: "proto3", messageType });
+  }),
 ]);
 
+const types = { inputType: ".rpcs.Message", outputType: ".rpcs.Message" };
+const method = Array.from({ length: 500 }, (_, at) => ({ name: `Get${at}`, ...types }));
+const parts = { messageType: [{ name: "Message" }], service: [{ name: "Large", method }] };
 /** The greenhouse's descriptors, and a file with 500 RPCs. */
 const manyRpcs = Buffer.concat([
   descriptorSetOf(GreenhouseService.file),
-  toBinary(
-    FileDescriptorSetSchema,
-    create(FileDescriptorSetSchema, {
-      file: [
-        {
-          name: "rpcs.proto",
-          package: "rpcs",
-          syntax: "proto3",
-          messageType: [{ name: "Message" }],
-          service: [
-            {
-              name: "Large",
-              method: Array.from({ length: 500 }, (_, at) => ({
-                name: `Get${at}`,
-                inputType: ".rpcs.Message",
-                outputType: ".rpcs.Message",
-              })),
-            },
-          ],
-        },
-      ],
-    }),
-  ),
+  setOfFiles({ name: "rpcs.proto", package: "rpcs", syntax: "proto3", ...parts }),
 ]);
 
 function createChangingProxy() {

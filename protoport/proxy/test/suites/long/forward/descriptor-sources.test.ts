@@ -28,15 +28,10 @@ test("reflection is read every reloadEveryMs, and only changes are reported", as
   });
   const { port } = await upstream.listen({ host: "127.0.0.1" });
   const reports: ReloadReport[] = [];
+  const upstreamOptions = { reloadEveryMs: 20, reflectionHeader: { "x-ask": "1" } };
+  const address = `http://127.0.0.1:${String(port)}`;
   const proxy = await createProxy({
-    upstreams: [
-      {
-        upstream: `http://127.0.0.1:${String(port)}`,
-        descriptors: "reflection",
-        reloadEveryMs: 20,
-        reflectionHeader: { "x-ask": "1" },
-      },
-    ],
+    upstreams: [{ upstream: address, descriptors: "reflection", ...upstreamOptions }],
     onReload: (report) => void reports.push(report),
   });
   try {
@@ -149,14 +144,12 @@ test("an https: descriptor URL and timeouts out of range are rejected", async ()
     ["maxTimeoutMs", 1],
   ] as const) {
     for (const value of [least - 1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(
-        `${name} must be between ${least}`,
-      );
+      const created = create({ descriptors: new Uint8Array(), [name]: value });
+      await expect(created).rejects.toThrow(`${name} must be between ${least}`);
     }
   }
-  await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow(
-    "reloadEveryMs must be between 1",
-  );
+  const unpaced = create({ descriptors: "reflection", reloadEveryMs: 0 });
+  await expect(unpaced).rejects.toThrow("reloadEveryMs must be between 1");
 });
 
 test("a descriptor file larger than 64 MiB is rejected", async () => {
@@ -169,11 +162,8 @@ test("a descriptor file larger than 64 MiB is rejected", async () => {
 });
 
 test("an error about a reflection header field does not contain its value", async () => {
-  const opening = createProxy({
-    upstreams: [
-      { upstream: "http://127.0.0.1:1", descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } },
-    ],
-  });
+  const reflected = { descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } } as const;
+  const opening = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", ...reflected }] });
   await expect(opening).rejects.toMatchObject({
     code: "ERR_HEADER_FIELD",
     message: 'the value of header "x-ask" contains a character that is not allowed',

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createContextKey, createContextValues, type Interceptor, Code, ConnectError, type HandlerContext
 } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, startProxy, envelope, startGreenhouse, FileService } from "@protoport/testing/proxy";
+import { startProxy, envelope, FileService } from "@protoport/testing/proxy";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
@@ -13,6 +13,7 @@ import { compileForwardRules, noAddedFields } from "../../../../src/forward/forw
 import { openHttp2 } from "@protoport/testing/http";
 import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 // Which header fields a proxy forwards over sockets. protoport/proxy/test/forward/forward-rules.test.ts has all rules.
 
@@ -29,16 +30,13 @@ async function forward(
   options: Partial<ProxyOptions> = {},
 ): Promise<{ readonly received: Readonly<Record<string, string>>; readonly back: Readonly<Record<string, string>> }> {
   let received = {};
-  await using upstream = await startGreenhouse({
-    getReading: (_, { requestHeader, responseHeader }) => {
-      received = Object.fromEntries(requestHeader);
-      for (const [name, value] of Object.entries(responseFields)) responseHeader.set(name, value);
-      return {};
-    },
-  });
-  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const getReading = (_: unknown, { requestHeader, responseHeader }: HandlerContext) => {
+    received = Object.fromEntries(requestHeader);
+    for (const [name, value] of Object.entries(responseFields)) responseHeader.set(name, value);
+    return {};
+  };
   const upstreamOptions = { timeoutMs: 0, ...rules };
-  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions, ...options });
+  await using proxy = await startProxied({ getReading }, { upstreamOptions, ...options });
   const header: readonly Field[] = [["host", "proxy.example"], ...sent];
   const call = { httpMethod: "GET", path: "/sensors/a/reading", header };
   const { header: responseHeader } = await exchangeHttp1(proxy.address, call);
@@ -94,8 +92,7 @@ describe("header forwarding without rules", () => {
   });
 
   test("a -bin field with invalid base64 gets a 400 response, which shortens a long name", async () => {
-    await using upstream = await startGreenhouse({ getReading: () => ({}) });
-    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+    await using proxy = await startProxied({ getReading: () => ({}) });
     const ask = async (name: string): Promise<[number, string]> => {
       const header: readonly Field[] = [[name, "AA,*"]];
       const response = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
@@ -106,7 +103,7 @@ describe("header forwarding without rules", () => {
       '{"code":3,"status":"INVALID_ARGUMENT","message":"the header field X-B-Bin is not valid base64","details":[]}',
     ]);
     expect((await ask(`${"x".repeat(10_000)}-bin`))[1].length).toBeLessThan(400);
-    expect(upstream.completedRequests).toEqual([]);
+    expect(proxy.greenhouse.completedRequests).toEqual([]);
   });
 
   test("`set` gets the original context values if an interceptor replaces them", async () => {
@@ -182,16 +179,13 @@ const observed = ["x-set", "x-color", "x-forwarded-for", "authorization"];
 /** Sends one call per header on one connection, and returns the fields that the upstream gets. */
 async function forwardAll(headers: readonly (readonly Field[])[], rules: ForwardRules): Promise<unknown[]> {
   const received: unknown[] = [];
-  await using upstream = await startGreenhouse({
-    getReading: (_, { requestHeader, timeoutMs }) => {
-      // The proxy offers no compression, because it would have to decompress the responses.
-      expect(requestHeader.get("grpc-accept-encoding")).toBeNull();
-      received.push([...observed.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
-      return {};
-    },
-  });
-  const url = `http://127.0.0.1:${upstream.address.port}`;
-  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { requestHeader: rules } });
+  const getReading = (_: unknown, { requestHeader, timeoutMs }: HandlerContext) => {
+    // The proxy offers no compression, because it would have to decompress the responses.
+    expect(requestHeader.get("grpc-accept-encoding")).toBeNull();
+    received.push([...observed.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
+    return {};
+  };
+  await using proxy = await startProxied({ getReading }, { upstreamOptions: { requestHeader: rules } });
   using http2 = await openHttp2(proxy.address);
   for (const fields of headers) {
     const header = [["content-type", "application/grpc"], ["te", "trailers"], ...fields] as const;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { request } from "node:http";
+import { request as requestHttp } from "node:http";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
@@ -10,6 +10,7 @@ import { errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/ind
 import { GreenhouseService, FileService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 import { exchangeHttp1, fieldValue, collect } from "@protoport/testing";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 // Gateway features that a proxy has too.
 
@@ -25,16 +26,16 @@ const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
 const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
 
 test("REST streams messages in both directions, and reports errors in JSON", async () => {
-  await using upstream = await startGreenhouse({
+  const implementation: Parameters<typeof startProxied>[0] = {
     async *watchReadings({ sensor, count }) {
       for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
       if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
     },
     recordReadings: async (readings) => ({ count: (await collect(readings)).length }),
-  });
+  };
   const codes: unknown[] = [];
   const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
-  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules }, onError });
+  await using proxy = await startProxied(implementation, { upstreamOptions: { rules }, onError });
   const get = async (path: string): Promise<readonly [number, string]> => {
     const response = await fetch(proxy.baseUrl + path);
     return [response.status, await response.text()];
@@ -47,11 +48,8 @@ test("REST streams messages in both directions, and reports errors in JSON", asy
   const headers = { "content-type": "application/x-ndjson" };
   const response = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
   expect([response.status, await response.text()]).toEqual([200, '{"count":2}']);
-  const broken = await fetch(`${proxy.baseUrl}/readings`, {
-    method: "POST",
-    headers,
-    body: '{"sensor":"a"}\n{"sensor":1}\n',
-  });
+  const invalid = '{"sensor":"a"}\n{"sensor":1}\n';
+  const broken = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body: invalid });
   expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
   // Upstream errors have no identifier.
   expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
@@ -94,17 +92,10 @@ test("a google.api.HttpBody is returned as bytes", async () => {
     },
   });
   await using proxy = await startProxy(urlOf(upstream.address.port), [FileService.file]);
-  const { httpStatus, header, body } = await exchangeHttp1(proxy.address, {
-    httpMethod: "GET",
-    path: "/files/a.png",
-    header: [],
-  });
-  expect([httpStatus, fieldValue(header, "content-type"), fieldValue(header, "content-disposition"), body]).toEqual([
-    200,
-    "image/png",
-    'attachment; filename="a.png"',
-    bytes,
-  ]);
+  const request = { httpMethod: "GET", path: "/files/a.png", header: [] };
+  const { httpStatus, header, body } = await exchangeHttp1(proxy.address, request);
+  const fields = ["content-type", "content-disposition"].map((name) => fieldValue(header, name));
+  expect([httpStatus, fields, body]).toEqual([200, ["image/png", 'attachment; filename="a.png"'], bytes]);
 });
 
 test("upstream connections are closed after close() or a failed start", async () => {
@@ -129,7 +120,13 @@ test("a drain waits for a request that is still being received", async () => {
   const admitted = Promise.withResolvers<void>();
   const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
   const headers = { "content-type": "application/json", "content-length": 2, connection: "keep-alive" };
-  const call = request({ host: address.address, port: address.port, method: "POST", path: "/beds/1:water", headers });
+  const call = requestHttp({
+    host: address.address,
+    port: address.port,
+    method: "POST",
+    path: "/beds/1:water",
+    headers,
+  });
   call.write("{");
   await admitted.promise;
   const drained = proxy.drain(10_000);

@@ -240,34 +240,33 @@ describe.each(transports)("the proxy over $name", ({ open }) => {
     }
   });
 
-  test.each<{ name: string; nest: (inner: Legacy) => Legacy }>([
-    { name: "Any", nest: (inner) => create(LegacySchema, { name: "outer", any: anyPack(LegacySchema, inner) }) },
-    {
-      name: "extension",
-      nest(inner) {
-        const outer = create(LegacySchema, { name: "outer" });
-        setExtension(outer, origin, inner);
-        return outer;
-      },
+  const nestings: Readonly<Record<string, (inner: Legacy) => Legacy>> = {
+    Any: (inner) => create(LegacySchema, { name: "outer", any: anyPack(LegacySchema, inner) }),
+    extension: (inner) => {
+      const outer = create(LegacySchema, { name: "outer" });
+      setExtension(outer, origin, inner);
+      return outer;
     },
-  ])("removes messages that are nested too deeply in $name values", async ({ nest }) => {
-    received.length = 0;
-    let nested = create(LegacySchema, { name: "innermost" });
-    for (let depth = 1; depth <= 16; depth += 1) nested = nest(nested);
-    const client = createClient(LegacySink, open());
-    await client.keep(nested);
-    await client.keep(nest(nested));
-    const texts = received.map((each) => String(Buffer.from(toBinary(LegacySchema, each))));
-    expect(texts.map((text) => text.includes("innermost"))).toEqual([true, false]);
-  });
+  };
+
+  test.each(Object.entries(nestings))(
+    "removes messages that are nested too deeply in %s values",
+    async (_name, nest) => {
+      received.length = 0;
+      let nested = create(LegacySchema, { name: "innermost" });
+      for (let depth = 1; depth <= 16; depth += 1) nested = nest(nested);
+      const client = createClient(LegacySink, open());
+      await client.keep(nested);
+      await client.keep(nest(nested));
+      const texts = received.map((each) => String(Buffer.from(toBinary(LegacySchema, each))));
+      expect(texts.map((text) => text.includes("innermost"))).toEqual([true, false]);
+    },
+  );
 });
 
 describe("HiddenParts.mayBeIn", () => {
-  const types = createRegistry(
-    ...registry,
-    ...file_kitchensink_v1_legacy.dependencies,
-    file_google_protobuf_descriptor,
-  );
+  const { dependencies } = file_kitchensink_v1_legacy;
+  const types = createRegistry(...registry, ...dependencies, file_google_protobuf_descriptor);
   const mayBeIn = (desc: DescMessage, restricted: string): boolean =>
     HiddenParts.of([{ types, restricted: new Set([restricted]) }], undefined)?.mayBeIn([desc]) === true;
 

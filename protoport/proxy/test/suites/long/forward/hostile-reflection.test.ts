@@ -39,20 +39,15 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
   return upstream;
 }
 
-async function open(
-  upstreams: readonly ProxiedUpstreamOptions[],
-  options: Partial<ProxyOptions> = {},
-): Promise<ProxyGateway> {
+type Upstreams = readonly ProxiedUpstreamOptions[];
+
+async function open(upstreams: Upstreams, options: Partial<ProxyOptions> = {}): Promise<ProxyGateway> {
   const proxy = await createProxy({ upstreams, ...options });
   onTestFinished(() => proxy.close());
   return proxy;
 }
 
-function reflected(
-  { address }: ReflectedUpstream,
-  services: string,
-  more: Partial<ProxiedUpstreamOptions> = {},
-): ProxiedUpstreamOptions {
+function reflected({ address }: ReflectedUpstream, services: string, more: object = {}): ProxiedUpstreamOptions {
   return { upstream: address, descriptors: "reflection", services: [services], ...more };
 }
 
@@ -106,11 +101,8 @@ test("an upstream that claims routes of earlier ones keeps its last descriptors"
     expect(await sendAll(proxy, ["POST /shop.v1.Orders/Later", "GET /anything"])).toEqual([404, 404]);
     expect([a.calls, b.calls, c.calls]).toEqual([ordersReceived, ["Count t", "Count t"], ["Steal t"]]);
   }
-  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
-    [],
-    [],
-    [`service shop.v1.Orders belongs to ${a.authority}`],
-  ]);
+  const conflict = `service shop.v1.Orders belongs to ${a.authority}`;
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([[], [], [conflict]]);
   // Without earlier descriptors, the upstream serves nothing, and the others start and reload.
   const next = await open(upstreams);
   expect(next.descriptorReloads.map(({ problem }) => problem)).toEqual([undefined, undefined, problems.join("\n")]);
@@ -178,16 +170,14 @@ test("calls to an upstream get 503 until its descriptors are known", async () =>
     await proxy.reload();
   }
   expect(b.calls).toEqual(["Steal t", "Steal t"]);
-  expect(proxy.descriptorReloads[1]?.conflicts).toEqual([
-    `its REST routes are not served before the descriptors of ${a.authority} are known`,
-  ]);
+  const waits = `its REST routes are not served before the descriptors of ${a.authority} are known`;
+  expect(proxy.descriptorReloads[1]?.conflicts).toEqual([waits]);
   await a.start();
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(3);
   expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
   // The routes of the hostile upstream, whose descriptors are in use already, are not served.
-  expect(await sendAll(proxy, ["GET /v1/evil/1", "GET /v1/stock/1", "POST /evil.v1.Evil/Steal"])).toEqual([
-    404, 200, 200,
-  ]);
+  const others = ["GET /v1/evil/1", "GET /v1/stock/1", "POST /evil.v1.Evil/Steal"];
+  expect(await sendAll(proxy, others)).toEqual([404, 200, 200]);
   expect([a.calls, b.calls.length, c.calls]).toEqual([ordersReceived, 3, ["Count t"]]);
   const clash = `route DELETE /v1/orders/7 of evil.v1.Evil.Steal belongs to ${a.authority}`;
   expect(proxy.descriptorReloads[2]).toMatchObject({ problem: undefined, conflicts: expect.arrayContaining([clash]) });
@@ -221,11 +211,9 @@ test("calls to a stopped upstream get 503 even after others are reloaded", async
   const [a, b] = [await start(orders), await start(evil)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
   await a.stop();
-  for (const services of [
-    [evil, claimed],
-    [serviceWithRoutes("evil.v1.Evil", { Steal: ["DELETE /v1/{id}/7"] }), claimed],
-  ]) {
-    b.offer(...services);
+  const wild = serviceWithRoutes("evil.v1.Evil", { Steal: ["DELETE /v1/{id}/7"] });
+  for (const service of [evil, wild]) {
+    b.offer(service, claimed);
     await proxy.reload();
     expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
     expect(b.calls).toEqual([]);
@@ -287,16 +275,14 @@ test("an upstream without service patterns does not replace services of others",
   const local = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"] });
   const called: string[] = [];
   const handlers = local.methods.map(({ localName }) => [localName, () => ({ id: String(called.push("local")) })]);
-  const proxy = await open(
-    [
-      { upstream: b.address, descriptors: "reflection" },
-      { upstream: a.address, descriptors: descriptorSetOf(orders.file) },
-    ],
-    { routes: (router) => router.service(local, Object.fromEntries(handlers)) },
-  );
-  expect(await sendAll(proxy, ["POST /shop.v1.Orders/Get", "POST /evil.v1.Evil/Steal", "GET /v1/evil/1"])).toEqual([
-    200, 200, 200,
-  ]);
+  const upstreams = [
+    { upstream: b.address, descriptors: "reflection" as const },
+    { upstream: a.address, descriptors: descriptorSetOf(orders.file) },
+  ];
+  const routes: ProxyOptions["routes"] = (router) => router.service(local, Object.fromEntries(handlers));
+  const proxy = await open(upstreams, { routes });
+  const calls = ["POST /shop.v1.Orders/Get", "POST /evil.v1.Evil/Steal", "GET /v1/evil/1"];
+  expect(await sendAll(proxy, calls)).toEqual([200, 200, 200]);
   expect([a.calls, b.calls, called]).toEqual([["Get t"], [], ["local", "local"]]);
   expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
     [`service evil.v1.Evil belongs to this server`, `service shop.v1.Orders belongs to ${a.authority}`],
@@ -384,12 +370,8 @@ test("a tool's name calls one upstream, before and after another is known", asyn
   const mcp = createMcp({ tools: ({ parent }) => parent.typeName !== "stock.v1.Stock" || { name: "get_order" } });
   const [name = ""] = mcp.toolNamesOf(honest.methods).values();
   const [other = ""] = mcp.toolNamesOf(hostile.methods).values();
-  const upstreams = [
-    reflected(a, "shop_v1.*"),
-    reflected(b, "shop.*"),
-    reflected(c, "stock.*"),
-    reflected(d, "idle.*"),
-  ];
+  const ofFirst = [reflected(a, "shop_v1.*"), reflected(b, "shop.*")];
+  const upstreams = [...ofFirst, reflected(c, "stock.*"), reflected(d, "idle.*")];
   const proxy = await open(upstreams, { mcp });
   for (let times = 0; times < 2; times++) {
     for (const tool of [name, other, "get_order"]) expect(await callTool(proxy, tool)).toBe("unknown");

@@ -1,9 +1,10 @@
 import { createClient, type Interceptor, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, startGreenhouse } from "@protoport/testing/proxy";
 import { collect, waitSomeTurns } from "@protoport/testing/process";
 import type { Message } from "@bufbuild/protobuf";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 const implementation: Parameters<typeof startGreenhouse>[0] = {
   async *watchReadings({ sensor }, { responseHeader }) {
@@ -28,16 +29,7 @@ async function startHandlers(...interceptors: Interceptor[]) {
 
 /** Serves the greenhouse behind a proxy. */
 async function startForwarding(...interceptors: Interceptor[]) {
-  const upstream = await startGreenhouse(implementation);
-  const options = { interceptors };
-  const proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file], options);
-  return {
-    baseUrl: proxy.baseUrl,
-    async [Symbol.asyncDispose]() {
-      await proxy[Symbol.asyncDispose]();
-      await upstream[Symbol.asyncDispose]();
-    },
-  };
+  return await startProxied(implementation, { interceptors });
 }
 
 async function headerOfUpstream(header: Headers): Promise<void> {
@@ -117,24 +109,21 @@ const second = "elm ".repeat(25_000);
 
 /** Starts a proxy with interceptors in front of a greenhouse that echoes notes and sensors. */
 async function startEcho(...interceptors: readonly Interceptor[]) {
-  const upstream = await startGreenhouse({
-    waterBed: ({ note }) => ({ note }),
-    async *watchReadings({ sensor, count }) {
-      for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+  const proxy = await startProxied(
+    {
+      waterBed: ({ note }) => ({ note }),
+      async *watchReadings({ sensor, count }) {
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+      },
+      async *controlClimate(readings) {
+        for await (const { sensor } of readings) yield { sensor };
+      },
     },
-    async *controlClimate(readings) {
-      for await (const { sensor } of readings) yield { sensor };
-    },
-  });
-  const baseUrl = `http://127.0.0.1:${upstream.address.port}`;
-  const proxy = await startProxy(baseUrl, [GreenhouseService.file], { interceptors: [...interceptors] });
-  return {
-    clientOf: ({ transport }: (typeof protocols)[number]) => createClient(GreenhouseService, transport(proxy.baseUrl)),
-    async [Symbol.asyncDispose]() {
-      await proxy[Symbol.asyncDispose]();
-      await upstream[Symbol.asyncDispose]();
-    },
-  };
+    { interceptors: [...interceptors] },
+  );
+  const clientOf = ({ transport }: (typeof protocols)[number]) =>
+    createClient(GreenhouseService, transport(proxy.baseUrl));
+  return { ...proxy, clientOf };
 }
 
 describe.each(protocols)("a response over $name", (protocol) => {

@@ -5,13 +5,12 @@ import { type ClientHttp2Session, type ClientHttp2Stream, type ServerHttp2Stream
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, type Interceptor, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-// oxfmt-ignore
-import { encodeEnvelope, GreenhouseService, startProxy, WaterBedRequestSchema, startGreenhouse
-} from "@protoport/testing/proxy";
+import { encodeEnvelope, GreenhouseService, startProxy, WaterBedRequestSchema } from "@protoport/testing/proxy";
 import { fieldValue, type HttpResponse, openHttp2, readHttp2Response, startOnLoopback } from "@protoport/testing/http";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { collect } from "../../../../../testing/src/collect.ts";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -316,8 +315,6 @@ test("a binary body with the content type grpc-web-text is not forwarded", async
   expect(proxied.calls).toEqual([]);
 });
 
-const files = [GreenhouseService.file];
-
 /** Different strings that fill part of a frame, several frames, several chunks and several windows. */
 const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
   ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
@@ -334,17 +331,14 @@ const protocols = [
 
 describe.each(protocols)("large messages with $name", ({ create: createTransport, httpVersion }) => {
   test("are forwarded unchanged, concurrently", async () => {
-    await using upstream = await startGreenhouse({
+    await using proxy = await startProxied({
       waterBed: ({ note }) => ({ note }),
       async *watchReadings({ sensor, count }) {
         for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
       },
     });
-    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files);
-    const client = createClient(
-      GreenhouseService,
-      createTransport({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }),
-    );
+    const transport = createTransport({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression });
+    const client = createClient(GreenhouseService, transport);
     const calls = notes.map(async (note) => (await client.waterBed({ note })).note === note);
     const streams = notes.map(async (sensor) =>
       (await collect(client.watchReadings({ sensor, count: 3 }))).every((reading) => reading.sensor === sensor),
@@ -363,8 +357,7 @@ test.each(
       options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } }, want: 200 },
   ],
 )("a call with $name gets an HTTP $want response", async ({ sent, options, want }) => {
-  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
-  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
+  await using proxy = await startProxied({ waterBed: ({ note }) => ({ note: `${note}${note}` }) }, options);
   const body = JSON.stringify({ note: "n".repeat(sent) });
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${proxy.baseUrl}/beds/1:water`, { method: "POST", headers, body });

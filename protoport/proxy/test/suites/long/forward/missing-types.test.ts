@@ -1,15 +1,12 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import type { DescriptorSource, ProxiedUpstreamOptions, ReloadReport } from "../../../../src/create-proxy.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 // If an upstream's reflection lacks files, services that do not need them are still proxied.
 
@@ -69,13 +66,6 @@ async function openWithSource(
   return { proxy, served };
 }
 
-function setOf(...files: readonly FileInit[]): Uint8Array {
-  return toBinary(
-    FileDescriptorSetSchema,
-    create(FileDescriptorSetSchema, { file: files.map((file) => create(FileDescriptorProtoSchema, file)) }),
-  );
-}
-
 const missing = "other.Service: the type third.Text of a field of other.Text is missing; missing import: third.proto";
 const added = fileOf("added", undefined, []);
 
@@ -89,11 +79,11 @@ test.each([
     `cannot use the descriptors: they have no service to proxy; ${missing}`,
   ],
 ])("a reload that %s fails", async (_name, files, unread, problem) => {
-  let set = setOf(complete, other, third);
+  let set = setOfFiles(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });
   const before = served();
-  set = setOf(...files);
+  set = setOfFiles(...files);
   omitted = new Map(unread.map((name) => [name, `${name} is not described`]));
   for (let i = 0; i < 2; i += 1) {
     expect(await proxy.reload()).toEqual({
@@ -105,58 +95,58 @@ test.each([
     expect([served(), proxy.omitted]).toEqual([before, []]);
   }
   // Once the type is available, the other changes are used too.
-  set = setOf(complete, other, third, added);
+  set = setOfFiles(complete, other, third, added);
   omitted = new Map();
   expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
 });
 
 test("services that the upstream no longer lists are removed", async () => {
-  let set = setOf(complete, other, third);
+  let set = setOfFiles(complete, other, third);
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) });
-  set = setOf(complete);
+  set = setOfFiles(complete);
   expect(await proxy.reload()).toMatchObject({ removed: ["/third.Service/Get", "/other.Service/Get"], problems: [] });
   expect(served()).toEqual(["complete.Service"]);
 });
 
 test("a service that was omitted at the start does not prevent reloads", async () => {
-  let set = setOf(complete, other);
+  let set = setOfFiles(complete, other);
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) });
-  set = setOf(complete, other, added);
+  set = setOfFiles(complete, other, added);
   expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
   expect([served(), proxy.omitted]).toEqual([["added.Service", "complete.Service"], [`127.0.0.1:1: ${missing}`]]);
 });
 
 test("services omitted by a failed read do not prevent other upstreams' reloads", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
-  let read = (): Promise<Uint8Array> => Promise.resolve(setOf(complete, other, third));
+  let read = (): Promise<Uint8Array> => Promise.resolve(setOfFiles(complete, other, third));
   let omitted: ReadonlyMap<string, string> = new Map();
-  let set = setOf(fileOf("second", undefined, []));
+  let set = setOfFiles(fileOf("second", undefined, []));
   const { proxy, served } = await openWithSource({ read: () => read(), omitted: () => omitted }, [
     { upstream: "http://127.0.0.1:2", descriptors: { read: () => Promise.resolve(set) } },
   ]);
-  read = () => Promise.resolve(setOf(complete, third));
+  read = () => Promise.resolve(setOfFiles(complete, third));
   omitted = new Map([["other.Service", "other.Service is not described"]]);
   expect(await proxy.reload()).toMatchObject({ problems: ["127.0.0.1:1: other.Service is not described"] });
   read = () => Promise.reject(unreachable);
-  set = setOf(fileOf("second", undefined, []), added);
+  set = setOfFiles(fileOf("second", undefined, []), added);
   expect(await proxy.reload()).toMatchObject({ added: ["/added.Service/Get"], removed: [] });
   expect(served()).toContain("other.Service");
 });
 
 test("an upstream that was never read is retried after a failed reload", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
-  let set = setOf(complete, other, third);
+  let set = setOfFiles(complete, other, third);
   let count = 0;
   const second = (): Promise<Uint8Array> => {
     count += 1;
-    return count < 3 ? Promise.reject(unreachable) : Promise.resolve(setOf(added));
+    return count < 3 ? Promise.reject(unreachable) : Promise.resolve(setOfFiles(added));
   };
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) }, [
     { upstream: "http://127.0.0.1:2", descriptors: { read: second } },
   ]);
-  set = setOf(complete, other);
+  set = setOfFiles(complete, other);
   expect((await proxy.reload()).problems).toContain(`127.0.0.1:1: ${missing}`);
-  set = setOf(complete, other, third);
+  set = setOfFiles(complete, other, third);
   // Happens without a call of reload().
   await expect.poll(served, { timeout: 20_000 }).toContain("added.Service");
 });

@@ -1,8 +1,9 @@
-import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { descriptorSetOf, GreenhouseService, KitchenSink, Shelves } from "@protoport/testing/proxy";
 import { createProxy } from "../../../../src/create-proxy.ts";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 /** Returns a file's descriptors, with only the selected RPCs. */
 function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
@@ -17,17 +18,12 @@ test.each(
   // oxfmt-ignore
   [
     ["are not a FileDescriptorSet", [Buffer.from("x")], "not a binary google.protobuf.FileDescriptorSet"],
-    ["contain no service", [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
-      "they have no service to proxy"],
+    ["contain no service", [setOfFiles()], "they have no service to proxy"],
     ["contain no service with all its types",
-      [toBinary(FileDescriptorSetSchema,
-        create(FileDescriptorSetSchema,
-          { file: [{ name: "a",
-            service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }] }))],
+      [setOfFiles({ name: "a", service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] })],
       "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing"],
     ["contain names that protoc would reject",
-      [toBinary(FileDescriptorSetSchema,
-        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }))],
+      [setOfFiles({ name: "a", package: "a;b", service: [{ name: "A" }] })],
       '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*'],
     ["contain the same service for two upstreams",
       [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],

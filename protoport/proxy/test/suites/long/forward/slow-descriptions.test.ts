@@ -1,8 +1,7 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { descriptorSetOf, serviceWithRoutes } from "@protoport/testing/proxy";
 import { createProxy, type ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
+import { setOfFiles } from "../../../support/set-of-files.ts";
 
 let nowMs = performance.now();
 beforeEach(() => {
@@ -19,10 +18,8 @@ function setOf(packageName: string, methods: readonly string[], types = 0): Uint
   const routes = Object.fromEntries(methods.map((name) => [name, []]));
   const messageType = Array.from({ length: types }, (_, at) => ({ name: `Message${at}` }));
   const file = { name: `${packageName}.large.proto`, package: `${packageName}.large`, syntax: "proto3", messageType };
-  return Buffer.concat([
-    descriptorSetOf(serviceWithRoutes(`${packageName}.Service`, routes).file),
-    toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] })),
-  ]);
+  const { file: small } = serviceWithRoutes(`${packageName}.Service`, routes);
+  return Buffer.concat([descriptorSetOf(small), setOfFiles(file)]);
 }
 
 /** So many types that describing them takes thousands of turns. */

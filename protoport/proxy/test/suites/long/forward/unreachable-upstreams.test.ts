@@ -8,22 +8,13 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 // oxfmt-ignore
 import { type ProxiedUpstreamOptions, type ProxyOptions, type ReloadReport, createProxy, type DescriptorSource
 } from "../../../../src/create-proxy.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { startOnLoopback, within } from "@protoport/testing";
+import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 
 /** Starts a greenhouse with server reflection. @param port - a free port, or 0 */
-async function startReflected(port: number): Promise<{ readonly address: string } & AsyncDisposable> {
-  const gateway = createGateway({
-    routes: (router) => {
-      router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor }) });
-      router.service(ServerReflection, createReflectionService([GreenhouseService]));
-    },
-  });
-  const at = await gateway.listen({ host: "127.0.0.1", port });
-  return { address: `http://127.0.0.1:${at.port}`, [Symbol.asyncDispose]: () => gateway.close() };
-}
+const startReflected = (port: number) =>
+  startReflectedGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { port });
 
 /** Returns a port without a listener. */
 async function freePort(): Promise<number> {

@@ -1,24 +1,29 @@
 import { expect, test } from "vitest";
-// oxfmt-ignore
-import { GreenhouseService, startGreenhouse, startProxy, grpcResponse, startScriptedServer, watered, windowUpdateFrame
+import {
+  GreenhouseService,
+  startProxy,
+  grpcResponse,
+  startScriptedServer,
+  watered,
+  windowUpdateFrame,
 } from "@protoport/testing/proxy";
 // oxfmt-ignore
 import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, type Field, frame, frameType,
   openHttp2 } from "@protoport/testing/http";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { setTimeout as pause } from "node:timers/promises";
+import { startProxied } from "../../../support/greenhouses.ts";
 
 const kibibyte = 1024;
 
 test("messages buffered for a retry do not retain the received chunks", async () => {
   let received = Promise.withResolvers<void>();
-  await using upstream = await startGreenhouse({
+  await using proxy = await startProxied({
     recordReadings: async (readings) => {
       for await (const reading of readings) if (reading.sensor === "") received.resolve();
       return {};
     },
   });
-  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
   using connection = await openFrames(proxy.address);
   connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
   const before = await retainedBytes();

@@ -54,14 +54,9 @@ test("calls are distributed over all addresses of a host name", async () => {
     expect(requests).toBeGreaterThan(15);
     expect(connections).toBe(1);
   }
-  expect(client.upstream.load).toEqual({
-    servers: 3,
-    connections: 3,
-    calls: 0,
-    waitingCalls: 0,
-    queuedBytes: 0,
-    refusals: { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 },
-  });
+  const refusals = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
+  const idle = { calls: 0, waitingCalls: 0, queuedBytes: 0, refusals };
+  expect(client.upstream.load).toEqual({ servers: 3, connections: 3, ...idle });
 });
 
 test("a host name's new addresses get calls, and removed addresses are disconnected", async () => {
@@ -212,9 +207,8 @@ test("no call fails while one of several servers is reachable", async () => {
     for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
     expect(client.upstream.ready).toBe(true);
   }
-  await using none = openGreenhouseClient({
-    addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")],
-  });
+  const unreachable = [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")];
+  await using none = openGreenhouseClient({ addresses: unreachable });
   expect(await wateringOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
   expect(none.upstream.ready).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { type DescService, create, toBinary } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../../../../gateway/src/protobuf/descriptors/index.ts";
 import { compareServices, loadRules, withoutRules } from "../../../../../src/definitions/compare/index.ts";
@@ -9,9 +9,8 @@ import { routeCases } from "./cases/route-cases.ts";
 import { ruleCases } from "./cases/rule-cases.ts";
 import { exchange } from "./exchange.ts";
 import { type ComparisonCase, toProto } from "./case.ts";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema, FileDescriptorSetSchema
-} from "@bufbuild/protobuf/wkt";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
+import { setOfFiles } from "../../../../support/set-of-files.ts";
 
 // What `check --against` reports, and what a client sees. A request recorded for the old definition is sent to a
 // gateway with the old definition, and to one with the new definition.
@@ -115,23 +114,12 @@ function chain(lastField: string): Uint8Array {
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const message = FieldDescriptorProto_Type.MESSAGE;
   const last = { name: lastField, number: lastField.length, type: FieldDescriptorProto_Type.STRING };
-  const file = create(FileDescriptorProtoSchema, {
-    name: "chain.proto",
-    package: "chain",
-    syntax: "proto3",
-    messageType: Array.from({ length }, (_, at) => ({
-      name: `M${at}`,
-      field: [
-        {
-          number: 1,
-          label,
-          ...(at === length - 1 ? last : { name: "next", typeName: `.chain.M${at + 1}`, type: message }),
-        },
-      ],
-    })),
-    service: [{ name: "S", method: [{ name: "Call", inputType: ".chain.M0", outputType: ".chain.M0" }] }],
+  const messageType = Array.from({ length }, (_, at) => {
+    const field = at === length - 1 ? last : { name: "next", typeName: `.chain.M${at + 1}`, type: message };
+    return { name: `M${at}`, field: [{ number: 1, label, ...field }] };
   });
-  return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  const service = [{ name: "S", method: [{ name: "Call", inputType: ".chain.M0", outputType: ".chain.M0" }] }];
+  return setOfFiles({ name: "chain.proto", package: "chain", syntax: "proto3", messageType, service });
 }
 
 test("a chain of 20,000 nested message types is compared completely", async () => {
