@@ -18,15 +18,10 @@ const remedy = "add the RPC to rest.omit, or replace its rule in rest.rules";
 test("createProxy rejects routes at paths of endpoints and MCP, except with atRoot", async () => {
   const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
   const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
-  const options = {
-    upstreams: [{ upstream, descriptors: descriptorSetOf(service.file) }, other],
-    requestPathPrefix: "/prefix",
-    endpoints: [
-      { ...endpoint, path: "/root", atRoot: true },
-      { ...endpoint, path: "/page" },
-    ],
-    mcp: createMcp({ path: "/tools", tools: ["b.*"] }),
-  };
+  const endpoints = ["/root", "/page"].map((path) => ({ ...endpoint, path, atRoot: path === "/root" }));
+  const mcp = createMcp({ path: "/tools", tools: ["b.*"] });
+  const upstreams = [{ upstream, descriptors: descriptorSetOf(service.file) }, other];
+  const options = { upstreams, requestPathPrefix: "/prefix", endpoints, mcp };
   const message = ["/page", "/tools"]
     .map(
       (path) =>
@@ -48,14 +43,9 @@ test("an RPC that one upstream hides and another serves keeps its rule", async (
   const { typeName, file } = method.parent;
   const served = serviceWithRoutes(typeName, { [method.name]: [] });
   const selector = `${typeName}.${method.name}`;
-  const { hiddenRpcs, rest } = await openProxy({
-    upstreams: [
-      { upstream, descriptors: descriptorSetOf(file) },
-      { upstream, descriptors: descriptorSetOf(served.file) },
-    ],
-    visibility: { allow: [] },
-    rest: { rules: [{ selector, pattern: { case: "get", value: "/ruled" } }] },
-  });
+  const rules = [{ selector, pattern: { case: "get", value: "/ruled" } }] as const;
+  const upstreams = [file, served.file].map((each) => ({ upstream, descriptors: descriptorSetOf(each) }));
+  const { hiddenRpcs, rest } = await openProxy({ upstreams, visibility: { allow: [] }, rest: { rules } });
   expect([rest.rules?.length, hiddenRpcs.has(selector)]).toEqual([1, false]);
 });
 

@@ -331,13 +331,11 @@ test("reconfigure reads descriptors again that change during accept", async () =
 test("onReload reports a new conflict although the routes stay the same", async () => {
   await using upstream = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
   const reports: ReloadReport[] = [];
-  const proxy = await createProxy({
-    upstreams: [
-      { upstream: upstream.address, descriptors: "reflection", services: ["a.*"] },
-      { upstream: "unix:/none/b", descriptors: descriptorSetOf(KitchenSink.file), services: ["kitchensink.*"] },
-    ],
-    onReload: (report) => void reports.push(report),
-  });
+  const upstreams = [
+    { upstream: upstream.address, descriptors: "reflection" as const, services: ["a.*"] },
+    { upstream: "unix:/none/b", descriptors: descriptorSetOf(KitchenSink.file), services: ["kitchensink.*"] },
+  ];
+  const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
   onTestFinished(() => proxy.close());
   upstream.offer(serviceWithRoutes("a.A", { Get: [] }), serviceWithRoutes("kitchensink.v1.Other", { Get: [] }));
   for (let reload = 0; reload < 2; reload++) await proxy.reload();

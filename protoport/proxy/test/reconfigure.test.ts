@@ -86,11 +86,8 @@ test.each([
   { name: "one offers no services", offered: ["a.A"], isUp: true },
 ])("reconfigure keeps two upstreams at one address although $name", async ({ offered, isUp }) => {
   await using reflected = await startReflectedUpstream(...offered.map((name) => serviceWithRoutes(name, { Get: [] })));
-  const upstreams = ["a.*", "b.*"].map((pattern) => ({
-    upstream: reflected.address,
-    descriptors: "reflection" as const,
-    services: [pattern],
-  }));
+  const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
+  const upstreams = ["a.*", "b.*"].map((pattern) => ({ ...upstream, services: [pattern] }));
   const proxy = await createProxy({ upstreams });
   onTestFinished(() => proxy.close());
   if (!isUp) await reflected.stop();
@@ -118,11 +115,8 @@ test("an unreachable upstream with more services keeps its descriptors after rec
   await using reflected = await startReflectedUpstream(
     ...["a.A", "b.B"].map((name) => serviceWithRoutes(name, { Get: [] })),
   );
-  const upstreamOf = (...services: readonly string[]): ProxyOptions["upstreams"][number] => ({
-    upstream: reflected.address,
-    descriptors: "reflection",
-    services,
-  });
+  const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
+  const upstreamOf = (...services: readonly string[]) => ({ ...upstream, services });
   const proxy = await createProxy({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*")] });
   onTestFinished(() => proxy.close());
   await reflected.stop();

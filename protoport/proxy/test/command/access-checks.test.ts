@@ -17,11 +17,8 @@ async function openIntrospection() {
     folder[Symbol.dispose]();
   });
   provider.respond = (_, response) => void response.end('{"active":true,"sub":"ada","scope":"readings"}');
-  const introspection = {
-    url: `${provider.issuer}/introspect`,
-    clientId: "proxy",
-    clientSecretFile: folder.write("secret", "secret"),
-  };
+  const clientSecretFile = folder.write("secret", "secret");
+  const introspection = { url: `${provider.issuer}/introspect`, clientId: "proxy", clientSecretFile };
   const scopes = { "greenhouse.v1.GreenhouseService.GetReading": "readings", "greenhouse.*": "water" };
   const text = JSON.stringify({
     upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: "reflection" }],

@@ -87,12 +87,8 @@ test("a second reload waits until the first uses its settings", async () => {
       },
     );
   await Promise.all([reloadSlowly(), reloadSlowly()]);
-  expect(events).toEqual([
-    "start with docs: false",
-    "end with docs: false",
-    "start with docs: true",
-    "end with docs: true",
-  ]);
+  const wanted = ["start with docs: false", "end with docs: false", "start with docs: true", "end with docs: true"];
+  expect(events).toEqual(wanted);
 });
 
 test("lastSuccessMs is the time of the last successful reload", async () => {

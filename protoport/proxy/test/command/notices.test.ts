@@ -50,11 +50,8 @@ test("state() logs each new line, up to 20 per change", () => {
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {
     for (const [at, each] of conflicts.entries()) {
       const name = `upstream dns:${at}:1`;
-      notices.state(
-        name,
-        each.map((line) => `${name}: ${line}`),
-        "more services or routes belong to others",
-      );
+      const conflicting = each.map((line) => `${name}: ${line}`);
+      notices.state(name, conflicting, "more services or routes belong to others");
     }
     return logged.splice(0);
   };

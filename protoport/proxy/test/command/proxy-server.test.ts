@@ -175,15 +175,11 @@ test("SIGHUP reloads the descriptors even if the configuration file is invalid",
 
 test("an unreachable upstream keeps its descriptors when the configuration is reloaded", async () => {
   await using server = await startScriptedServer(respondWatered);
-  await using orders = await startReflectedUpstream(
-    serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] }),
-  );
+  const service = serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] });
+  await using orders = await startReflectedUpstream(service);
   const { folder, configure } = createSettings();
-  const first = {
-    addresses: [server.baseUrl],
-    descriptors: folder.file("greenhouse.binpb"),
-    services: ["greenhouse.*"],
-  };
+  const descriptors = folder.file("greenhouse.binpb");
+  const first = { addresses: [server.baseUrl], descriptors, services: ["greenhouse.*"] };
   const second = { addresses: [orders.address], descriptors: "reflection", services: ["orders.*"] };
   await using command = new ProxyCommand(configure("", { upstreams: [first, second] }));
   const baseUrl = await command.serving;

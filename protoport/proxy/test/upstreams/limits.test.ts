@@ -44,26 +44,18 @@ test("an option of an upstream that is undefined has its default", async () => {
   expect(readUpstreamOptions({ addresses: "http://a", ...undefinedOptions, limits: none })).toEqual(without);
   // A second upstream sets one of the limits.
   const limits = { ...none, waitingCalls: 7 };
-  expect(readUpstreamOptions({ addresses: "http://a", connections: 2, limits })).toEqual({
-    ...without,
-    connections: 2,
-    limits: { ...without.limits, waitingCalls: 7 },
-  });
+  const changed = { connections: 2, limits: { ...without.limits, waitingCalls: 7 } };
+  expect(readUpstreamOptions({ addresses: "http://a", connections: 2, limits })).toEqual({ ...without, ...changed });
 });
 
 const { toClientLimits, upstreamLimits } = defaults;
 
 test("toClientLimits sets the stall timeout, but no blocked timeout", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10, headerBytes: 2 ** 21 };
-  expect(toClientLimits(limits, 5, 7)).toMatchObject({
-    concurrentStreams: 10,
-    connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes,
-    headerListBytes: 2 ** 21,
-    headerBlockBytes: 2 ** 21,
-    idleTimeoutMs: 7,
-    stallTimeoutMs: 5,
-    blockedTimeoutMs: Number.POSITIVE_INFINITY,
-  });
+  const windows = { concurrentStreams: 10, connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes };
+  const header = { headerListBytes: 2 ** 21, headerBlockBytes: 2 ** 21 };
+  const timeouts = { idleTimeoutMs: 7, stallTimeoutMs: 5, blockedTimeoutMs: Number.POSITIVE_INFINITY };
+  expect(toClientLimits(limits, 5, 7)).toMatchObject({ ...windows, ...header, ...timeouts });
   const { stallTimeoutMs } = toClientLimits(limits, Number.MAX_SAFE_INTEGER, 7);
   expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
 });
@@ -120,13 +112,11 @@ test("new calls fail while too many bytes are queued", async () => {
   await using client = clientOf(server.baseUrl, { limits: { queuedBytes: 20_000 } });
   const note = "n".repeat(70_000);
   const controller = new AbortController();
-  const large = [1, 2].map((bed) =>
-    outcomeOf(client.greenhouse.waterBed({ bed: BigInt(bed), note }, { signal: controller.signal })),
-  );
+  const { signal } = controller;
+  const large = [1n, 2n].map((bed) => outcomeOf(client.greenhouse.waterBed({ bed, note }, { signal })));
   await expect.poll(() => client.upstream.load.queuedBytes).toBeGreaterThan(20_000);
-  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe(
-    "ResourceExhausted: too many bytes are queued for the server",
-  );
+  const refused = "ResourceExhausted: too many bytes are queued for the server";
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe(refused);
   controller.abort();
   await Promise.all(large);
   expect(client.upstream.load.queuedBytes).toBe(0);
@@ -135,9 +125,8 @@ test("new calls fail while too many bytes are queued", async () => {
 test("a TLS handshake that does not complete times out", async () => {
   await using server = await startOnLoopback(createServer((socket) => socket.resume()));
   await using client = clientOf(server.baseUrl.replace("http:", "https:"), { limits: { connectTimeoutMs: 50 } });
-  expect(await outcomeOf(client.greenhouse.waterBed({}))).toMatch(
-    /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: timed out after 50 ms$/,
-  );
+  const timedOut = /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: timed out after 50 ms$/;
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toMatch(timedOut);
 });
 
 test("closing the upstream cancels a connection attempt", async () => {

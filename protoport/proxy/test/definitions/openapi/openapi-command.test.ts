@@ -10,11 +10,9 @@ import { readDescriptorSet } from "../../../../gateway/src/protobuf/index.ts";
 import { createProxyDocs } from "../../../src/command/serving-parts.ts";
 
 test("openapi reports an unknown format once, with a hint to --help", async () => {
-  expect(await runProxyCommand("openapi", "set.binpb", "--format", "xml")).toEqual({
-    exitCode: 2,
-    printed: "",
-    errors: "protoport: --format must be json or yaml, got \"xml\"\nTry 'protoport openapi --help'.",
-  });
+  const errors = "protoport: --format must be json or yaml, got \"xml\"\nTry 'protoport openapi --help'.";
+  const result = await runProxyCommand("openapi", "set.binpb", "--format", "xml");
+  expect(result).toEqual({ exitCode: 2, printed: "", errors });
 });
 
 // grpc-gateway's option openapiv2_swagger, in documents that the command `openapi` writes and the proxy serves.
@@ -92,17 +90,41 @@ describe("openapi with openapiv2_swagger", () => {
   });
 
   test("uses the info of the first file and the credentials of all", async () => {
-    // oxfmt-ignore
-    const second: Fields = [
-      [2, [[1, "Library"]]],
-      [11, [[1, [[1, "other"], [2, [[1, 1]]]]]]],
+    const ofKey: Fields = [
+      [
+        1,
+        [
+          [1, "key"],
+          [
+            2,
+            [
+              [1, 2],
+              [3, "x-key"],
+              [4, 2],
+            ],
+          ],
+        ],
+      ],
     ];
-    // oxfmt-ignore
-    const first: Fields = [
-      [2, [[1, "Orders"]]],
-      [11, [[1, [[1, "key"], [2, [[1, 2], [3, "x-key"], [4, 2]]]]]]],
+    const other: Fields = [
+      [
+        1,
+        [
+          [1, "other"],
+          [2, [[1, 1]]],
+        ],
+      ],
     ];
-    const files = [swaggerIn(file_orders_v1_orders, first), swaggerIn(file_library_v1_library, second)];
+    const files = [
+      swaggerIn(file_orders_v1_orders, [
+        [2, [[1, "Orders"]]],
+        [11, ofKey],
+      ]),
+      swaggerIn(file_library_v1_library, [
+        [2, [[1, "Library"]]],
+        [11, other],
+      ]),
+    ];
     const { printed } = await runProxyCommand("openapi", write("several.binpb", descriptorSetOf(...files)));
     expect(JSON.parse(printed)).toMatchObject({
       info: { title: "Orders" },
@@ -142,11 +164,8 @@ describe("the proxy's /openapi.json with openapiv2_swagger", () => {
   const { services } = readDescriptorSet(set);
 
   async function getDocument(further: Parameters<typeof createProxyDocs>[1]): Promise<string> {
-    const { endpoints } = createProxyDocs(
-      () => ({ services, rest: {} }),
-      further,
-      () => undefined,
-    );
+    const described = () => ({ services, rest: {} });
+    const { endpoints } = createProxyDocs(described, further, () => undefined);
     const gateway = createGateway({ routes: () => undefined, endpoints });
     return await (await gateway.fetch(new Request("http://proxy.example/openapi.json"))).text();
   }

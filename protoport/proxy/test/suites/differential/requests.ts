@@ -100,11 +100,8 @@ function objectOf(dice: Dice, most: number): string {
 }
 
 function create(dice: Dice): CaseRequest {
-  return {
-    method: "POST",
-    target: `/v1/everything${dice.roll(5) === 0 ? queryOf(dice, 1) : ""}`,
-    json: objectOf(dice, 4),
-  };
+  const target = `/v1/everything${dice.roll(5) === 0 ? queryOf(dice, 1) : ""}`;
+  return { method: "POST", target, json: objectOf(dice, 4) };
 }
 
 function createInvalid(dice: Dice): CaseRequest {
@@ -115,12 +112,8 @@ function createInvalid(dice: Dice): CaseRequest {
 }
 
 function replace(dice: Dice): CaseRequest {
-  const target = dice.oneOf([
-    "/v1/everything/7",
-    "/v1/everything/x",
-    "/v1/nested/a/everything",
-    "/v1/nested/a%20b/everything",
-  ]);
+  const nested = ["/v1/nested/a/everything", "/v1/nested/a%20b/everything"];
+  const target = dice.oneOf(["/v1/everything/7", "/v1/everything/x", ...nested]);
   return { method: "PUT", target, json: objectOf(dice, 3) };
 }
 
@@ -154,36 +147,17 @@ function returned(dice: Dice): CaseRequest {
 }
 
 function others(dice: Dice): CaseRequest {
-  const [method = "", target = ""] = dice.oneOf([
-    ["GET", "/v1/nested/a"],
-    ["GET", "/v1/deep/a%2Fb"],
-    ["GET", "/v1/pairs/a/b"],
-    ["GET", "/v1/pairs/a/with/7/and/true"],
-    ["GET", "/v1/pairs/a/with/x/and/true"],
-    ["GET", "/v1/shelves/a/books/b"],
-    ["GET", "/v1/shelves/a%20b/books/c"],
-    ["GET", "/v1/rest/a/b/c"],
-    ["GET", "/v1/trees/oak/old"],
-    ["GET", "/v1/one/a"],
-    ["GET", "/v1/wild/a/end"],
-    ["GET", "/v1/wilder/a/b"],
-    ["GET", "/v1/match/me"],
-    ["GET", "/v1/match/you"],
-    ["GET", "/v1/match/a/b"],
-    ["DELETE", "/v1/match/you"],
-    ["GET", "/v1/acts/a"],
-    ["GET", "/v1/acts/a:peek"],
-    ["GET", "/v1/acts:count"],
-    ["GET", "/v1/archive/a/b:list"],
-    ["DELETE", "/v1/everything/7"],
-    ["DELETE", "/v1/nothing/a"],
-    ["GET", "/v1/none"],
-    ["GET", "/"],
-    ["GET", "/v1/query/"],
-    ["POST", "/v1/query"],
-    ["PUT", "/v1/everything"],
-    ["PATCH", "/v1/match/you"],
-  ]);
+  // oxfmt-ignore
+  const requests = [
+    "GET /v1/nested/a", "GET /v1/deep/a%2Fb", "GET /v1/pairs/a/b", "GET /v1/pairs/a/with/7/and/true",
+    "GET /v1/pairs/a/with/x/and/true", "GET /v1/shelves/a/books/b", "GET /v1/shelves/a%20b/books/c",
+    "GET /v1/rest/a/b/c", "GET /v1/trees/oak/old", "GET /v1/one/a", "GET /v1/wild/a/end", "GET /v1/wilder/a/b",
+    "GET /v1/match/me", "GET /v1/match/you", "GET /v1/match/a/b", "DELETE /v1/match/you", "GET /v1/acts/a",
+    "GET /v1/acts/a:peek", "GET /v1/acts:count", "GET /v1/archive/a/b:list", "DELETE /v1/everything/7",
+    "DELETE /v1/nothing/a", "GET /v1/none", "GET /", "GET /v1/query/", "POST /v1/query", "PUT /v1/everything",
+    "PATCH /v1/match/you",
+  ];
+  const [method = "", target = ""] = dice.oneOf(requests).split(" ");
   return { method, target: `${target}${dice.roll(4) === 0 ? queryOf(dice, 1) : ""}` };
 }
 

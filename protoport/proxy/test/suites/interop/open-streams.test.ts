@@ -16,12 +16,10 @@ import type { ClientHttp2Stream } from "node:http2";
 
 const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const service = "/transcoding.v1.StreamService";
-const count = (items: number): HttpRequest => ({
-  httpMethod: "POST",
-  path: `${service}/Count`,
-  header,
-  body: envelope(toBinary(CountRequestSchema, create(CountRequestSchema, { count: items }))),
-});
+const count = (items: number): HttpRequest => {
+  const body = envelope(toBinary(CountRequestSchema, create(CountRequestSchema, { count: items })));
+  return { httpMethod: "POST", path: `${service}/Count`, header, body };
+};
 const relayed: HttpRequest = { httpMethod: "POST", path: `${service}/Relay`, header };
 const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" })));
 

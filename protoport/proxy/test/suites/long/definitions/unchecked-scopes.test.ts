@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import { ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
@@ -17,19 +16,12 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 const served = GreenhouseService.typeName;
-const scoped = scopedGreenhouse({
-  GetReading: [],
-  WaterBed: ["water"],
-  WatchReadings: ["read", "watch"],
-  RecordReadings: ["record"],
-});
+const ofStreams = { WatchReadings: ["read", "watch"], RecordReadings: ["record"] };
+const scoped = scopedGreenhouse({ GetReading: [], WaterBed: ["water"], ...ofStreams });
 const data = new BinaryWriter().uint32(1).finish();
 const invalid = greenhouseWithOptions({ WaterBed: { no: 57386, wireType: WireType.Varint, data } });
 
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return JSON.stringify(folder.file(name));
-}
+const write = (name: string, content: string | Uint8Array): string => JSON.stringify(folder.write(name, content));
 
 /** What `--check` returns, and prints on standard error. */
 type CheckResult = { readonly exitCode: number; readonly errors: readonly string[] };
@@ -85,15 +77,24 @@ test.each<[name: string, settings: readonly string[], problems: readonly string[
   expect(errors).toEqual(problems.map((problem) => expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)));
 });
 
+/** Calls an RPC with the token, and returns the HTTP status. */
+async function statusAt(baseUrl: string, rpc: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  return (await fetch(`${baseUrl}/${served}/${rpc}`, { method: "POST", headers, body: "{}" })).status;
+}
+
+/** Returns the settings of a proxy that reads an upstream's reflection. */
+const settingsFor = ({ address }: { readonly address: string }): readonly string[] => [
+  "listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }",
+  `upstreams: [{ addresses: ["${address}"], descriptors: reflection }]`,
+  ...authentication,
+];
+
 test("with reflection, RPCs with unchecked scopes are logged, and their calls fail", async () => {
   const upstream = await startReflectedUpstream(scoped);
   onTestFinished(() => upstream.stop());
   const settings = [
-    "listen: { port: 0 }",
-    "admin: { port: 0 }",
-    "drain: { delayMs: 0 }",
-    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
-    ...authentication,
+    ...settingsFor(upstream),
     `  scopes: { ${served}.WaterBed: water }`,
     `mcp: { tools: ["${served}.*"] }`,
   ];
@@ -125,18 +126,9 @@ test("with reflection, RPCs with unchecked scopes are logged, and their calls fa
 test("calls fail if reloaded descriptors require unchecked scopes", async () => {
   const upstream = await startReflectedUpstream(scopedGreenhouse({}));
   onTestFinished(() => upstream.stop());
-  const settings = [
-    "listen: { port: 0 }",
-    "admin: { port: 0 }",
-    "drain: { delayMs: 0 }",
-    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
-    ...authentication,
-  ];
-  write("renewed.yaml", settings.join("\n"));
+  write("renewed.yaml", settingsFor(upstream).join("\n"));
   await using proxy = await startProxyProcess(["--config", folder.file("renewed.yaml")]);
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const statusOf = async (): Promise<number> =>
-    (await fetch(`${proxy.baseUrl}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  const statusOf = () => statusAt(proxy.baseUrl, "WaterBed");
   expect(await statusOf()).toBe(200);
   upstream.offer(scoped);
   proxy.command.process.kill("SIGHUP");
@@ -190,9 +182,7 @@ test("a reload with unchecked scopes keeps the previous configuration", async ()
   configure([OrderService], "{}");
   await using proxy = new ProxyCommand(["--config", folder.file("reloaded.yaml")]);
   const url = await proxy.serving;
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const water = async (): Promise<number> =>
-    (await fetch(`${url}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  const water = () => statusAt(url, "WaterBed");
   const all = `{ ${served}.*: read watch record, ${served}.WaterBed: water }`;
   const [both, refused] = [[OrderService, scoped], "the previous one stays in use"];
   expect(await water()).toBe(404);
@@ -224,13 +214,7 @@ test("a reload that drops the scope of a reflected RPC is refused", async () => 
   configure(`{ ${served}.*: read watch, ${served}.WaterBed: water }`, false);
   await using proxy = new ProxyCommand(["--config", folder.file("dropped.yaml")]);
   const url = await proxy.serving;
-  const statuses = (): Promise<readonly number[]> =>
-    Promise.all(
-      ["WaterBed", "RecordReadings"].map(async (name) => {
-        const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-        return (await fetch(`${url}/${served}/${name}`, { method: "POST", headers, body: "{}" })).status;
-      }),
-    );
+  const statuses = () => Promise.all(["WaterBed", "RecordReadings"].map((name) => statusAt(url, name)));
   const want = await statuses();
   expect(want[0]).toBe(200);
   // A second upstream does not change what is checked.

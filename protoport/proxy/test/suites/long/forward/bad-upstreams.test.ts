@@ -36,10 +36,7 @@ test.each(hostileCases)(
     await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
     const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
     const outcome = await within(
-      call.then(
-        ({ bed }) => bed,
-        (error: unknown) => error,
-      ),
+      call.then(({ bed }) => bed).catch((error: unknown) => error),
       "the end of the call",
     );
     const want = codeOf(testCase);
@@ -65,12 +62,9 @@ test.each(hostileCases)(
       ...limitsOf(testCase),
       onError: (_, { cause }) => void causes.push(cause),
     });
-    const response = await exchangeHttp1(proxy.address, {
-      httpMethod: "POST",
-      path: "/beds/7:water",
-      header: [["content-type", "application/json"]],
-      body: Buffer.from('{"liters":3}'),
-    });
+    const header = [["content-type", "application/json"]] as const;
+    const request = { httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from('{"liters":3}') };
+    const response = await exchangeHttp1(proxy.address, request);
     const want = codeOf(testCase);
     const status = testCase.name === undecodable ? 502 : want === undefined ? 200 : httpStatuses[want];
     const text = response.body.toString();
@@ -158,10 +152,8 @@ test("a stream fails with Unavailable when its upstream connection is lost", asy
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const messages = createClient(GreenhouseService, transport).watchReadings({})[Symbol.asyncIterator]();
   expect((await within(messages.next(), "the first message")).value).toMatchObject({ sensor: "a" });
-  await expect(within(messages.next(), "the end")).rejects.toMatchObject({
-    code: Code.Unavailable,
-    rawMessage: "the service is not available",
-  });
+  const lost = { code: Code.Unavailable, rawMessage: "the service is not available" };
+  await expect(within(messages.next(), "the end")).rejects.toMatchObject(lost);
 });
 
 test("a drain waits for calls of an upstream that the application created", async () => {
@@ -171,9 +163,8 @@ test("a drain waits for calls of an upstream that the application created", asyn
       responder.resolve(() => connection.send(headersFrame(id, unimplemented, frameFlag.endStream))),
   });
   await using connections = createUpstream({ addresses: upstream.baseUrl });
-  const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
-    upstreamOptions: { upstream: connections },
-  });
+  const upstreamOptions = { upstream: connections };
+  const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file], { upstreamOptions });
   const call = exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
   const respond = await within(responder.promise, "the call");
   let isDrained = false;
@@ -185,8 +176,4 @@ test("a drain waits for calls of an upstream that the application created", asyn
   await drained;
 });
 
-const unimplemented: readonly Field[] = [
-  [":status", "200"],
-  ["content-type", "application/grpc"],
-  ["grpc-status", "12"],
-];
+const unimplemented: readonly Field[] = [...grpcHead, ["grpc-status", "12"]];

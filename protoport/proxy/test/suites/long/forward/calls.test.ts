@@ -52,15 +52,12 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     });
     const received: (string | null)[] = [];
     const header = { "x-zone": "south", "x-key-bin": "/w", authorization: "Bearer a" };
-    const response = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
-      { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" },
-      {
-        headers: header,
-        onHeader: (fields) => void received.push(fields.get("x-tank")),
-        onTrailer: (fields) => void received.push(fields.get("x-drops-bin")),
-      },
-    );
-    expect(response).toMatchObject({ bed: 2n ** 60n, liters: 3, note: "\u{1f331}" });
+    const onHeader = (fields: Headers) => void received.push(fields.get("x-tank"));
+    const onTrailer = (fields: Headers) => void received.push(fields.get("x-drops-bin"));
+    const request = { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" };
+    const client = createClient(GreenhouseService, transport(proxy.address));
+    const response = await client.waterBed(request, { headers: header, onHeader, onTrailer });
+    expect(response).toMatchObject(request);
     expect(sent).toEqual(["south", "/w", "Bearer a"]);
     expect(received).toEqual(["half full", "AAEC"]);
   });
@@ -83,13 +80,9 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     });
     const client = createClient(GreenhouseService, transport(proxy.address));
     const metadata: (string | null)[] = [];
-    const watched = client.watchReadings(
-      { sensor: "a", count: 300 },
-      {
-        onHeader: (fields) => void metadata.push(fields.get("x-kind"), fields.get("alt-svc")),
-        onTrailer: (fields) => void metadata.push(fields.get("x-count")),
-      },
-    );
+    const onHeader = (fields: Headers) => void metadata.push(fields.get("x-kind"), fields.get("alt-svc"));
+    const onTrailer = (fields: Headers) => void metadata.push(fields.get("x-count"));
+    const watched = client.watchReadings({ sensor: "a", count: 300 }, { onHeader, onTrailer });
     expect((await collect(watched)).map(({ degreesCelsius }) => degreesCelsius)).toEqual([...Array(300).keys()]);
     expect(metadata).toEqual(["readings", null, "300"]);
     const readings = [{ degreesCelsius: 4 }, { degreesCelsius: 5 }].map((init) => create(ReadingSchema, init));
@@ -112,12 +105,8 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     const client = createClient(GreenhouseService, transport(proxy.address));
     for (const call of [client.waterBed({}), collect(client.watchReadings({}))]) {
       const error = await errorOf(call);
-      expect([error.rawMessage, error.code, error.metadata.get("x-left"), error.metadata.get("x-why")]).toEqual([
-        "no water",
-        Code.FailedPrecondition,
-        "0",
-        "drought",
-      ]);
+      const fields = ["x-left", "x-why"].map((name) => error.metadata.get(name));
+      expect([error.rawMessage, error.code, fields]).toEqual(["no water", Code.FailedPrecondition, ["0", "drought"]]);
       expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank" }]);
     }
   });
@@ -133,12 +122,9 @@ test("on REST, upstream errors have JSON details and header fields", async () =>
   const response = await postWater(proxy);
   expect(response.httpStatus).toBe(404);
   expect(fieldValue(response.header, "x-why")).toBe("drought");
-  expect(JSON.parse(response.body.toString())).toEqual({
-    code: 5,
-    status: "NOT_FOUND",
-    message: "no water",
-    details: [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }],
-  });
+  const details = [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }];
+  const error = { code: 5, status: "NOT_FOUND", message: "no water", details };
+  expect(JSON.parse(response.body.toString())).toEqual(error);
 });
 
 // gRPC over HTTP/2, "Status-Message". grpc-js does not decode characters that were escaped unnecessarily.
@@ -157,12 +143,9 @@ test.each([
 });
 
 function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnType<typeof exchangeHttp1> {
-  return exchangeHttp1(proxy.address, {
-    httpMethod: "POST",
-    path: "/beds/7:water",
-    header: [["content-type", "application/json"], ...header],
-    body: Buffer.from('{"liters":3}'),
-  });
+  const fields = [["content-type", "application/json"] as const, ...header];
+  const body = Buffer.from('{"liters":3}');
+  return exchangeHttp1(proxy.address, { httpMethod: "POST", path: "/beds/7:water", header: fields, body });
 }
 
 describe("a message that cannot be decoded", () => {
@@ -184,12 +167,11 @@ describe("a message that cannot be decoded", () => {
 
   test("is decompressed only below the size limit", async () => {
     const received: Buffer[] = [];
+    const gzipHead = [...grpcHead, ["grpc-encoding", "gzip"] as const];
     await using upstream = await startScriptedServer({
       frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
       request: (connection, id) =>
-        connection.send(
-          ...grpcResponse(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
-        ),
+        connection.send(...grpcResponse(id, envelope(gzipSync(odd), 1), undefined, gzipHead)),
     });
     await using proxy = await startProxy(upstream.baseUrl, files, { readMaxBytes: 1_000 });
     const send = (message: Uint8Array): ReturnType<typeof exchangeHttp2> =>
@@ -368,11 +350,9 @@ test("calls to an unreachable upstream get 503 without its address", async () =>
     onError: (_, error) => void causes.push(error.cause),
   });
   const response = await postWater(proxy);
-  expect([response.httpStatus, fieldValue(response.header, "retry-after"), response.body.toString()]).toEqual([
-    503,
-    "1",
-    '{"code":14,"status":"UNAVAILABLE","message":"the service is not available","details":[]}',
-  ]);
+  const body = '{"code":14,"status":"UNAVAILABLE","message":"the service is not available","details":[]}';
+  const { httpStatus, header } = response;
+  expect([httpStatus, fieldValue(header, "retry-after"), response.body.toString()]).toEqual([503, "1", body]);
   expect(String(causes[0])).toContain("127.0.0.1:1");
 });
 

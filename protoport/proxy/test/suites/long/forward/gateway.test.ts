@@ -120,13 +120,8 @@ test("a drain waits for a request that is still being received", async () => {
   const admitted = Promise.withResolvers<void>();
   const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
   const headers = { "content-type": "application/json", "content-length": 2, connection: "keep-alive" };
-  const call = requestHttp({
-    host: address.address,
-    port: address.port,
-    method: "POST",
-    path: "/beds/1:water",
-    headers,
-  });
+  const at = { host: address.address, port: address.port };
+  const call = requestHttp({ ...at, method: "POST", path: "/beds/1:water", headers });
   call.write("{");
   await admitted.promise;
   const drained = proxy.drain(10_000);

@@ -12,12 +12,8 @@ import { grpcHead, settingFrame, startProxy, startScriptedServer, watered } from
 
 const files = [GreenhouseService.file];
 const grpcHeader: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
-const grpcCall: HttpRequest = {
-  httpMethod: "POST",
-  path: "/greenhouse.v1.GreenhouseService/WaterBed",
-  header: grpcHeader,
-  body: watered,
-};
+const path = "/greenhouse.v1.GreenhouseService/WaterBed";
+const grpcCall: HttpRequest = { httpMethod: "POST", path, header: grpcHeader, body: watered };
 
 /** Fields whose list has about this many bytes. */
 function fieldsOf(bytes: number): Field[] {
@@ -36,19 +32,16 @@ function sectionFrames(id: number, fields: readonly Field[], flags: number): Fra
   for (let at = 0; at < block.byteLength; at += 16_384) {
     const payload = block.subarray(at, at + 16_384);
     const last = at + 16_384 >= block.byteLength ? frameFlag.endHeaders : 0;
-    frames.push(
-      frame(at === 0 ? frameType.headers : frameType.continuation, last | (at === 0 ? flags : 0), id, payload),
-    );
+    const type = at === 0 ? frameType.headers : frameType.continuation;
+    frames.push(frame(type, last | (at === 0 ? flags : 0), id, payload));
   }
   return frames;
 }
 
 const success: readonly Field[] = [["grpc-status", "0"]];
 
-const failure: readonly Field[] = [
-  ["grpc-status", String(Code.FailedPrecondition)],
-  ["grpc-message", "no water"],
-];
+const failed = String(Code.FailedPrecondition);
+const failure: readonly Field[] = Object.entries({ "grpc-status": failed, "grpc-message": "no water" });
 
 function statusOf({ header, trailer }: HttpResponse): (string | undefined)[] {
   const fields = [...header, ...trailer];
@@ -152,10 +145,7 @@ test("a request above 64 KiB is not sent to an upstream that announces no limit"
   onTestFinished(() => void server.close());
   await using proxy = await startProxy(await listenOnLoopback(server), files, { limits: { headerBytes: 300_000 } });
   const statusFor = async (bytes: number): Promise<number> => {
-    const header: Field[] = [
-      ["content-type", "application/json"],
-      ["x-large", "v".repeat(bytes)],
-    ];
+    const header = Object.entries({ "content-type": "application/json", "x-large": "v".repeat(bytes) });
     const request = { httpMethod: "POST", path: "/beds/1:water", header, body: Buffer.from("{}") };
     return (await exchangeHttp1(proxy.address, request)).httpStatus;
   };

@@ -17,12 +17,8 @@ const mebibyte = 1024 * kibibyte;
 const readMaxBytes = 64 * mebibyte;
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
-const rpcs = {
-  unary: "WaterBed",
-  serverStream: "WatchReadings",
-  clientStream: "RecordReadings",
-  bidi: "ControlClimate",
-};
+const requestStreams = { clientStream: "RecordReadings", bidi: "ControlClimate" };
+const rpcs = { unary: "WaterBed", serverStream: "WatchReadings", ...requestStreams };
 /** RPCs whose responses are forwarded in parts. */
 const downloads = [rpcs.unary, rpcs.serverStream, rpcs.bidi];
 
@@ -43,28 +39,17 @@ async function startCalls(onCall: (stream: ServerHttp2Stream) => void, options: 
   const { baseUrl, sockets, [Symbol.asyncDispose]: closeServer } = await startOnLoopback(server);
   const proxy = await startProxy(baseUrl, [GreenhouseService.file], { readMaxBytes, ...options });
   const connection = await openHttp2(proxy.address);
-  const open = (rpc: string, fields: readonly (readonly [string, string])[] = []): ClientHttp2Stream =>
-    connection
-      .open(
-        {
-          httpMethod: "POST",
-          path: `/greenhouse.v1.GreenhouseService/${rpc}`,
-          header: [["content-type", "application/grpc+proto"], ["te", "trailers"], ...fields],
-        },
-        { endStream: false },
-      )
-      .on("error", () => undefined);
-  return {
-    calls,
-    sockets,
-    session: connection.session,
-    open,
-    [Symbol.asyncDispose]: async () => {
-      connection[Symbol.dispose]();
-      await proxy[Symbol.asyncDispose]();
-      await closeServer();
-    },
+  const open = (rpc: string, fields: readonly (readonly [string, string])[] = []): ClientHttp2Stream => {
+    const header = [["content-type", "application/grpc+proto"], ["te", "trailers"], ...fields] as const;
+    const request = { httpMethod: "POST", path: `/greenhouse.v1.GreenhouseService/${rpc}`, header };
+    return connection.open(request, { endStream: false }).on("error", () => undefined);
   };
+  const close = async (): Promise<void> => {
+    connection[Symbol.dispose]();
+    await proxy[Symbol.asyncDispose]();
+    await closeServer();
+  };
+  return { calls, sockets, session: connection.session, open, [Symbol.asyncDispose]: close };
 }
 
 const grpcHeader = { ":status": 200, "content-type": "application/grpc+proto" };

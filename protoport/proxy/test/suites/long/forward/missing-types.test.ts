@@ -86,12 +86,8 @@ test.each([
   set = setOfFiles(...files);
   omitted = new Map(unread.map((name) => [name, `${name} is not described`]));
   for (let i = 0; i < 2; i += 1) {
-    expect(await proxy.reload()).toEqual({
-      isChanged: false,
-      added: [],
-      removed: [],
-      problems: [`127.0.0.1:1: ${problem}`],
-    });
+    const problems = [`127.0.0.1:1: ${problem}`];
+    expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems });
     expect([served(), proxy.omitted]).toEqual([before, []]);
   }
   // Once the type is available, the other changes are used too.

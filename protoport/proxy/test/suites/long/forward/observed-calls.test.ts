@@ -14,10 +14,7 @@ const water = { ...post, path: "/beds/1:water" };
 const grpc = [["content-type", "application/grpc+proto"]] as const;
 const watch = { ...post, path: "/greenhouse.v1.GreenhouseService/WatchReadings", header: grpc, body: watered };
 
-const failed = [
-  ["grpc-status", String(Code.NotFound)],
-  ["grpc-message", "no bed"],
-] as const;
+const failed = Object.entries({ "grpc-status": String(Code.NotFound), "grpc-message": "no bed" });
 
 /** Records how each call to an upstream starts and ends. */
 function recorder(): { observer: UpstreamCallObserver; calls: string[]; ends: CallEnd[] } {

@@ -16,13 +16,8 @@ import { createProxy, type ProxyGateway, type ProxyOptions, type DescriptorSourc
 const head = "POST /beds/7:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n";
 const ok = (connection: ScriptedConnection, id: number): void => connection.send(...grpcResponse(id, watered));
 const unavailable = headersFrame(1, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream);
-const retry = {
-  maxAttempts: 2,
-  initialBackoffMs: 30,
-  maxBackoffMs: 30,
-  backoffMultiplier: 1,
-  retryableCodes: [Code.Unavailable],
-};
+const backoff = { initialBackoffMs: 30, maxBackoffMs: 30, backoffMultiplier: 1 };
+const retry = { maxAttempts: 2, ...backoff, retryableCodes: [Code.Unavailable] };
 
 test.each<[name: string, body: string, first: "now" | "after", send: (connection: ScriptedConnection) => void]>([
   ["in flight", "{}", "after", (connection) => ok(connection, 1)],
@@ -180,12 +175,9 @@ const library = descriptorSetOf(LibraryService.file);
 
 /** Waters a bed, and returns the status. */
 async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number> {
-  const response = await exchangeFetch(fetch, {
-    httpMethod: "POST",
-    path: "/beds/7:water",
-    header: [["content-type", "application/json"]],
-    body: Buffer.from(JSON.stringify({ note })),
-  });
+  const header = [["content-type", "application/json"]] as const;
+  const body = Buffer.from(JSON.stringify({ note }));
+  const response = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/7:water", header, body });
   return response.httpStatus;
 }
 
@@ -238,10 +230,8 @@ test("after ten reconfigure calls, only the last descriptor source is watched", 
   last.set = greenhouse;
   last.change();
   await expect.poll(() => proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
-  expect(sources.map(({ reads }, at) => reads - (readsBefore[at] ?? 0))).toEqual([
-    ...Array<number>(replacements).fill(0),
-    2,
-  ]);
+  const counts = sources.map(({ reads }, at) => reads - (readsBefore[at] ?? 0));
+  expect(counts).toEqual([...Array<number>(replacements).fill(0), 2]);
   await proxy.close();
   expect(last.watches).toBe(0);
 });

@@ -29,11 +29,9 @@ beforeAll(async () => {
     },
   });
   const url = `http://127.0.0.1:${upstream.address.port}`;
+  const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
   const start = (allow: readonly string[]): Promise<TestProxy> =>
-    startProxy(url, [restrictedGreenhouse()], {
-      visibility: { allow },
-      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
-    });
+    startProxy(url, [restrictedGreenhouse()], { visibility: { allow }, mcp });
   internal = await start(["PREVIEW"]);
   open = await start(["INTERNAL"]);
 });
@@ -56,11 +54,8 @@ const transports: readonly { readonly name: string; readonly open: (baseUrl: str
 type JsonResponse = { readonly status: number; readonly body: string };
 
 async function post(proxy: TestProxy, path: string, body: string): Promise<JsonResponse> {
-  const response = await fetch(proxy.baseUrl + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body,
-  });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(proxy.baseUrl + path, { method: "POST", headers, body });
   return { status: response.status, body: await response.text() };
 }
 
@@ -101,11 +96,8 @@ test("rest.omit works on an RPC that another upstream hides", async () => {
   const other = { upstream: url, descriptors, services: ["files.*"] };
   const shown = { upstream: url, descriptors: descriptorSetOf(file_greenhouse_v1_greenhouse) };
   const statusWith = async (omit: readonly string[]): Promise<number> => {
-    await using proxy = await startProxy(url, [], {
-      upstreams: [other, shown],
-      visibility: { allow: ["PREVIEW"] },
-      rest: { omit },
-    });
+    const options = { upstreams: [other, shown], visibility: { allow: ["PREVIEW"] }, rest: { omit } };
+    await using proxy = await startProxy(url, [], options);
     return (await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status;
   };
   expect([await statusWith([]), await statusWith([`${GreenhouseService.typeName}.GetReading`])]).toEqual([200, 404]);
@@ -125,13 +117,10 @@ describe("over REST", () => {
   });
 
   test("a hidden field is absent from the response", async () => {
-    expect(await post(internal, "/beds/1:water", '{"liters":2}')).toEqual({
-      status: 200,
-      body: '{"bed":"1","liters":2}',
-    });
-    expect(await post(open, "/beds/1:water", '{"liters":2}')).toMatchObject({
-      body: '{"bed":"1","liters":2,"note":"secret"}',
-    });
+    const hidden = await post(internal, "/beds/1:water", '{"liters":2}');
+    expect(hidden).toEqual({ status: 200, body: '{"bed":"1","liters":2}' });
+    const shown = await post(open, "/beds/1:water", '{"liters":2}');
+    expect(shown).toMatchObject({ body: '{"bed":"1","liters":2,"note":"secret"}' });
   });
 });
 
@@ -156,10 +145,9 @@ const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
 
 test("an RPC that the proxy serves itself is hidden too", async () => {
   const statusFor = async (...allow: readonly string[]): Promise<readonly [number, string[]]> => {
-    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
-      routes: maintenanceRoutes,
-      visibility: { allow },
-    });
+    const url = `http://127.0.0.1:${upstream.address.port}`;
+    const options = { routes: maintenanceRoutes, visibility: { allow } };
+    await using started = await startProxy(url, [restrictedGreenhouse()], options);
     const { status } = await post(started, "/greenhouse.v1.Maintenance/Rinse", "{}");
     expect((await post(started, "/beds/1:water", "{}")).status).toBe(200);
     return [status, [...started.proxy.visibilityLabels]];
@@ -180,19 +168,13 @@ test("rules and omissions for hidden RPCs are ignored", async () => {
   const rule = { selector: reading, pattern: { case: "get", value: "/moved/{sensor}" } } as const;
   const statusFor = async (allow: readonly string[]): Promise<readonly [number, string[]]> => {
     const options = { rest: { rules: [rule] }, visibility: { allow } };
-    await using started = await startProxy(
-      `http://127.0.0.1:${upstream.address.port}`,
-      [restrictedGreenhouse()],
-      options,
-    );
+    const url = `http://127.0.0.1:${upstream.address.port}`;
+    await using started = await startProxy(url, [restrictedGreenhouse()], options);
     return [(await fetch(`${started.baseUrl}/moved/4`)).status, [...started.proxy.hiddenRpcs]];
   };
   expect(await statusFor(["INTERNAL"])).toEqual([200, []]);
   expect(await statusFor([])).toEqual([404, [reading]]);
-  const rest = { omit: [reading] };
-  await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], {
-    rest,
-    visibility: { allow: [] },
-  });
+  const options = { rest: { omit: [reading] }, visibility: { allow: [] } };
+  await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], options);
   expect(omitting.proxy.rest.omit).toEqual([]);
 });

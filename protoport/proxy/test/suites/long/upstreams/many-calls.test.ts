@@ -32,17 +32,14 @@ interface Peer extends AsyncDisposable {
 
 const bytes = (value: Buffer): Buffer => value;
 
+const handle = (_: unknown, respond: (error: null, value: Buffer) => void) =>
+  respond(null, Buffer.from(waterBedResponse));
+
 /** Starts a grpc-js server. @param streams - its MAX_CONCURRENT_STREAMS; by default no limit */
 async function startGrpcJs(streams?: number): Promise<Peer> {
   const server: Server = new GrpcServer(streams === undefined ? {} : { "grpc.max_concurrent_streams": streams });
   const path = "/greenhouse.v1.GreenhouseService/WaterBed";
-  server.register(
-    path,
-    (_: unknown, respond: (error: null, value: Buffer) => void) => respond(null, Buffer.from(waterBedResponse)),
-    bytes,
-    bytes,
-    "unary",
-  );
+  server.register(path, handle, bytes, bytes, "unary");
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, at) =>
       error === null ? resolve(at) : reject(error),
@@ -202,14 +199,10 @@ test("queued calls fail after the queue timeout", async () => {
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   const late = call(client, 3);
-  expect(await Promise.all(late)).toEqual(
-    late.map(() => "ResourceExhausted: the call timed out waiting for a stream to the server"),
-  );
-  expect(client.upstream.load).toMatchObject({
-    calls: 1,
-    waitingCalls: 0,
-    refusals: { queue_full: 0, queue_timeout: 3, unsent_bytes: 0 },
-  });
+  const outcome = "ResourceExhausted: the call timed out waiting for a stream to the server";
+  expect(await Promise.all(late)).toEqual(late.map(() => outcome));
+  const refusals = { queue_full: 0, queue_timeout: 3, unsent_bytes: 0 };
+  expect(client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 0, refusals });
   expect(await respondToAll(server, [first])).toEqual(["ok"]);
 });
 

@@ -40,12 +40,9 @@ const outer = folder.file("shop #1");
 const inner = join(outer, "services/shop");
 const temporary = folder.file("temporary");
 
-const environment = {
-  PATH: [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter),
-  TMPDIR: temporary,
-  GIT_CONFIG_GLOBAL: "/dev/null",
-  GIT_CONFIG_SYSTEM: "/dev/null",
-};
+const PATH = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+const git = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+const environment = { PATH, TMPDIR: temporary, ...git };
 
 async function run(at: string, program: string, ...args: readonly string[]): Promise<ProgramResult> {
   return await runProgram(program, args, { folder: at, environment });
@@ -106,11 +103,8 @@ describe("a git revision for --against", () => {
   });
 
   test("is refused if the current folder does not exist in it", async () => {
-    expect(await check(inner, "HEAD~1")).toEqual({
-      exitCode: 2,
-      stdout: "",
-      stderr: "cannot build the definition of HEAD~1 with buf: it has no folder services/shop\n",
-    });
+    const stderr = "cannot build the definition of HEAD~1 with buf: it has no folder services/shop\n";
+    expect(await check(inner, "HEAD~1")).toEqual({ exitCode: 2, stdout: "", stderr });
     expect(readdirSync(temporary)).toEqual([]);
   });
 
@@ -119,10 +113,9 @@ describe("a git revision for --against", () => {
     mkdirSync(programs);
     chmodSync(folder.write(`${signal}/buf`, `#!/bin/sh\nkill -${signal.slice(3)} $PPID\nexec sleep 60\n`), 0o755);
     const path = [programs, environment.PATH].join(delimiter);
-    const ended = await runProgram(process.execPath, [main, "check", "now.binpb", "--against", "HEAD"], {
-      folder: outer,
-      environment: { ...environment, PATH: path },
-    });
+    const args = [main, "check", "now.binpb", "--against", "HEAD"];
+    const options = { folder: outer, environment: { ...environment, PATH: path } };
+    const ended = await runProgram(process.execPath, args, options);
     expect(ended).toEqual({ exitCode: null, stdout: "", stderr: "" });
     expect(readdirSync(temporary)).toEqual([]);
   });
@@ -130,21 +123,16 @@ describe("a git revision for --against", () => {
   test("is refused if buf is not installed", async () => {
     const path = dirname((await run(outer, "which", "git")).stdout);
     const args = [main, "check", "now.binpb", "--against", "HEAD"];
-    expect(
-      await runProgram(process.execPath, args, { folder: outer, environment: { ...environment, PATH: path } }),
-    ).toMatchObject({
-      exitCode: 2,
-      stderr: 'cannot build the definition of HEAD with buf: the program "buf" is not installed\n',
-    });
+    const options = { folder: outer, environment: { ...environment, PATH: path } };
+    const stderr = 'cannot build the definition of HEAD with buf: the program "buf" is not installed\n';
+    expect(await runProgram(process.execPath, args, options)).toMatchObject({ exitCode: 2, stderr });
   });
 
   test("is refused with buf's error if its definition does not compile", async () => {
     folder.write("shop #1/proto/shop.proto", "no");
     await commit();
     const { exitCode, stderr } = await check(outer, "HEAD");
-    expect([exitCode, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^cannot build the definition of HEAD with buf: .*shop\.proto:1:1:/),
-    ]);
+    const compiled = /^cannot build the definition of HEAD with buf: .*shop\.proto:1:1:/;
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(compiled)]);
   });
 });

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import { createTestGateway } from "../../../../../../testing/src/gateway/test-gateway.ts";
 import { openValidation } from "../../../../../../gateway/src/validation/index.ts";
 import type { ComparisonCase } from "./case.ts";
@@ -28,12 +28,10 @@ export async function exchange(
     const bytes = toBinary(output, fromJson(output, response));
     return fromBinary(method.output, bytes);
   };
-  const gateway = createTestGateway({
-    routes: (router) => services.forEach((service) => router.service(service, handlersOf(service, respond))),
-    rest,
-    onFault: () => undefined,
-    validation: await openValidation(),
-  });
+  const validation = await openValidation();
+  const routes = (router: ConnectRouter) =>
+    services.forEach((service) => router.service(service, handlersOf(service, respond)));
+  const gateway = createTestGateway({ routes, rest, onFault: () => undefined, validation });
   const { port } = await gateway.listen({ host: "127.0.0.1" });
   try {
     const sent = toFetch(request, body, recorded);
