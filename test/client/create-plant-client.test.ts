@@ -15,13 +15,15 @@ import { startLossyProxy } from "../../protoport/testing/src/http/lossy-proxy.ts
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-function plantsOf({ address }: TestPlantServer, options: Partial<PlantClientOptions> = {}): PlantClient {
-  return createPlantClient({
-    address: `${address.address}:${String(address.port)}`,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-    ...options,
-  });
+/** Opens a client, by default for an address where no server listens. */
+function openClient(options: Partial<PlantClientOptions> = {}): PlantClient & Disposable {
+  const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good, ...options });
+  return Object.assign(plants, { [Symbol.dispose]: () => plants.close() });
+}
+
+function plantsOf({ address }: TestPlantServer, options: Partial<PlantClientOptions> = {}): PlantClient & Disposable {
+  const target = `${address.address}:${String(address.port)}`;
+  return openClient({ address: target, credentials: credentials.createInsecure(), ...options });
 }
 
 /** Returns a call's outcome, or the code and message of its error. */
@@ -31,15 +33,13 @@ async function deletePlant(
   signal?: AbortSignal,
 ): Promise<unknown> {
   await using server = await startPlantServer({ store });
-  const plants = plantsOf(server, options);
+  using plants = plantsOf(server, options);
   try {
     return await plants.delete(9_007_199_254_740_993n, signal === undefined ? {} : { signal });
   } catch (error) {
     if (!(error instanceof PlantClientError)) throw error;
     expect(error.cause).toMatchObject({ code: status[error.code] });
     return { code: error.code, message: error.message };
-  } finally {
-    plants.close();
   }
 }
 
@@ -58,9 +58,8 @@ test("delete returns not-found for an unknown plant", async () => {
 });
 
 test.each([2n ** 63n, -(2n ** 63n) - 1n])("delete refuses the id %s, which has more than 64 bits", async (id) => {
-  const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  using plants = openClient();
   await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: id must be a 64-bit bigint such as 42n");
-  plants.close();
 });
 
 test.each([
@@ -69,12 +68,11 @@ test.each([
   { name: "a letter beyond ASCII", key: "secr\u00e9t" },
   { name: "a line break", key: "secret\n" },
 ])("delete refuses an idempotency key with $name, and does not quote it", async ({ key }) => {
-  const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  using plants = openClient();
   await expect(plants.delete(1n, { idempotencyKey: key })).rejects.toMatchObject({
     name: "PlantClientError",
     message: "INVALID_ARGUMENT: idempotencyKey must be 1 to 128 printable ASCII characters",
   });
-  plants.close();
 });
 
 test.each([
@@ -114,22 +112,20 @@ test.each(
 
 test("delete sends the idempotency key from its options", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
-  const plants = plantsOf(server);
+  using plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
   expect(await plants.delete(1n, options)).toBe("deleted");
   expect(await plants.delete(1n, options)).toBe("deleted");
   expect(await plants.delete(1n)).toBe("not-found");
   const want = { code: "ALREADY_EXISTS", message: "ALREADY_EXISTS: the idempotency key belongs to another deletion" };
   await expect(plants.delete(2n, options)).rejects.toMatchObject(want);
-  plants.close();
 });
 
 test("a failed call is safe to repeat with the caller's idempotency key", async () => {
   await using server = await startPlantServer({ store: failing(Code.Unavailable) });
-  const plants = plantsOf(server);
+  using plants = plantsOf(server);
   const want = { message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/) };
   await expect(plants.delete(1n, { idempotencyKey: "mine" })).rejects.toMatchObject(want);
-  plants.close();
 });
 
 test("delete sends no idempotency key if the option is null", async () => {
@@ -141,9 +137,8 @@ test("delete sends no idempotency key if the option is null", async () => {
     },
   });
   await using server = await startPlantServer({ store });
-  const plants = plantsOf(server);
+  using plants = plantsOf(server);
   await plants.delete(1n, { idempotencyKey: null });
-  plants.close();
   expect(keys).toEqual([undefined]);
 });
 
@@ -156,14 +151,13 @@ test("delete without an idempotency key does not retry", async () => {
     },
   });
   await using server = await startPlantServer({ store });
-  const plants = plantsOf(server);
+  using plants = plantsOf(server);
   await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message: expect.stringMatching(
       /the plant may have been deleted, and without the same idempotency key a repeated call may return not-found$/,
     ),
   });
-  plants.close();
   expect(attempts).toBe(1);
 });
 
@@ -181,7 +175,7 @@ test.each<{ name: string; token: PlantClientOptions["token"]; want: string }>([
 
 test("the client releases a call whose token it has obtained", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
-  const plants = plantsOf(server, { token: () => Promise.resolve(tokens.good) });
+  using plants = plantsOf(server, { token: () => Promise.resolve(tokens.good) });
   let call: WeakRef<ClientUnaryCall> | undefined;
   await new Promise((resolve) => {
     call = new WeakRef(plants.stub.deletePlant({ id: 1n }, resolve));
@@ -189,7 +183,6 @@ test("the client releases a call whose token it has obtained", async () => {
   await plants.delete(2n);
   collectGarbage();
   expect(call?.deref()).toBeUndefined();
-  plants.close();
 });
 
 test("calls that the client has sent complete after close", async () => {
@@ -213,7 +206,7 @@ test("calls that the client has sent complete after close", async () => {
 test.each([{}, { idempotencyKey: null }, { signal: AbortSignal.abort() }])(
   "delete with %j fails after close",
   async (options) => {
-    const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+    const plants = openClient();
     plants.close();
     const want = { name: "PlantClientError", message: "CANCELLED: the client is closed" };
     await expect(plants.delete(1n, options)).rejects.toMatchObject(want);
@@ -226,23 +219,17 @@ test.each([
   { timeoutMs: 5_000n, got: "the bigint 5000" },
 ])("delete refuses a timeout that is $got", async ({ timeoutMs, got }) => {
   const options: object = { timeoutMs };
-  const ofClient = createPlantClient({ address: "127.0.0.1:1", token: tokens.good, ...options });
-  const ofCall = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  using ofClient = openClient(options);
+  using ofCall = openClient();
   const want = new TypeError(`timeoutMs must be a number of milliseconds, got ${got}`);
   await expect(ofClient.delete(1n)).rejects.toThrow(want);
   await expect(ofCall.delete(1n, options)).rejects.toThrow(want);
-  ofClient.close();
-  ofCall.close();
 });
 
 test("close closes all connections of the client", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlantClient({
-    address: proxy.target,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-  });
+  const plants = openClient({ address: proxy.target, credentials: credentials.createInsecure() });
   await plants.delete(1n);
   await plants.delete(1n, { idempotencyKey: null });
   expect(proxy.open).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { startGreenhouse } from "@protoport/testing";
+import { type Address, startGreenhouse } from "@protoport/testing";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
@@ -15,16 +15,15 @@ async function deletePlant(
   store: PlantStore = openMemoryStore(new Set([id])),
 ): Promise<status> {
   await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  using client = disposable(
-    createPlantClient({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
-  );
+  using client = clientOf(server.address, token);
   return await new Promise((resolve) => {
     client.stub.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
   });
 }
 
-function disposable<T extends { close(): void }>(client: T): T & Disposable {
+function clientOf({ address, port }: Address, token: PlantClientOptions["token"] = tokens.good) {
+  const target = `${address}:${String(port)}`;
+  const client = createPlantClient({ address: target, token, credentials: credentials.createInsecure() });
   return Object.assign(client, { [Symbol.dispose]: () => client.close() });
 }
 
@@ -82,14 +81,7 @@ test("the client retries a call with the same idempotency key", async () => {
     },
   });
   await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  using client = disposable(
-    createPlantClient({
-      address: `${address}:${String(port)}`,
-      token: tokens.good,
-      credentials: credentials.createInsecure(),
-    }),
-  );
+  using client = clientOf(server.address);
   // All calls use the same object, which the client must not change.
   const metadata = new Metadata();
   const call = (): Promise<void> =>
@@ -140,10 +132,7 @@ test("the client retries only deletions, and sends idempotency keys only with th
       },
     },
   );
-  const address = `127.0.0.1:${String(server.address.port)}`;
-  using client = disposable(
-    createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() }),
-  );
+  using client = clientOf(server.address);
   const deletion = "/plantstore.v1.PlantService/DeletePlant";
   const watering = "/plantstore.v1.PlantService/WaterPlant";
   for (const path of [deletion, watering]) {

@@ -43,8 +43,7 @@ export const codes = {
   failed_precondition: { number: 9, httpStatus: 400 }, aborted: { number: 10, httpStatus: 409 },
   out_of_range: { number: 11, httpStatus: 400 }, unimplemented: { number: 12, httpStatus: 501 },
   internal: { number: 13, httpStatus: 500 }, unavailable: { number: 14, httpStatus: 503 },
-  data_loss: { number: 15, httpStatus: 500 }, unauthenticated: { number: 16, httpStatus: 401 },
-} as const;
+  data_loss: { number: 15, httpStatus: 500 }, unauthenticated: { number: 16, httpStatus: 401 } } as const;
 
 /** Returns the response that the protocol, or for REST the plant store's contract, requires for an outcome. */
 export function expectedResponse(format: WireFormat, want: Want): ComparedResponse {

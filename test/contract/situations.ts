@@ -119,18 +119,13 @@ const credentialSituations: readonly DeleteSituation[] = [
   { name: "refuses a token with a wrong checksum like an unknown one", header: [bearer(`plantstore_${"0".repeat(57)}`)],
     want: invalidWant },
   { name: "refuses an expired token", header: [bearer(tokens.expired)], want: {
-      code: "unauthenticated",
-      message: "the token has expired",
-      errorCode: "ERR_TOKEN_EXPIRED",
+      code: "unauthenticated", message: "the token has expired", errorCode: "ERR_TOKEN_EXPIRED",
       fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"` },
     } },
   { name: "refuses a token without the scope", header: [bearer(tokens.narrow)], want: scopeMissing("plants:delete") },
   { name: "responds UNAVAILABLE when the token cannot be verified", header: [bearer(tokens.uncheckable)], want: {
-      code: "unavailable",
-      message: "the token cannot be verified right now",
-      errorCode: "ERR_VERIFICATION_UNAVAILABLE",
-      fields: { "retry-after": "7" },
-    } },
+      code: "unavailable", message: "the token cannot be verified right now", errorCode: "ERR_VERIFICATION_UNAVAILABLE",
+      fields: { "retry-after": "7" } } },
 ];
 
 // oxfmt-ignore

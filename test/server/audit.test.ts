@@ -52,18 +52,12 @@ const testCases: readonly TestCase[] = [
   { name: "a delete of an unknown plant", token: () => ciToken, plants: [],
     want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }) },
   { name: "a delete with a token without the scope", token: () => provider.sign(), want: () => ({
-      code: "PermissionDenied",
-      subject: "ada",
-      issuer: provider.issuer,
-      refusal: "insufficient-scope",
-      reason: "the token lacks the scope plants:delete",
-    }) },
+      code: "PermissionDenied", subject: "ada", issuer: provider.issuer, refusal: "insufficient-scope",
+      reason: "the token lacks the scope plants:delete" }) },
   { name: "a delete with a token for another audience", token: () => provider.sign({ aud: "https://other.example" }),
     want: () => ({ code: "Unauthenticated", refusal: "invalid", reason: 'unexpected "aud" claim value' }) },
   { name: "a delete with a malformed token", token: () => "!", want: () => ({
-      code: "Unauthenticated",
-      refusal: "malformed",
-      reason: "the Authorization header is not a single bearer token",
+      code: "Unauthenticated", refusal: "malformed", reason: "the Authorization header is not a single bearer token",
     }) },
 ];
 
@@ -146,9 +140,7 @@ describe("the audit line for a failed call", () => {
 });
 
 /** The audit trail for each RPC's calls that name a plant. An RPC without an entry does not compile. */
-const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
-  deletePlant: "deletions",
-};
+const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = { deletePlant: "deletions" };
 const trailOf = new Map(Object.entries(trails));
 
 test.each([
@@ -160,8 +152,7 @@ test.each([
   const request: UnaryRequest = {
     service: PlantService, method: PlantService.method.deletePlant, stream: false,
     message: create(PlantService.method.deletePlant.input, { id: plant }), contextValues, header: new Headers(),
-    requestMethod: "POST", url: "", signal: new AbortController().signal,
-  };
+    requestMethod: "POST", url: "", signal: new AbortController().signal };
   await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
   const procedure = `/${PlantService.typeName}/${rpc}`;
   const want = { trail, fields: { plantId: String(plant) } };

@@ -76,8 +76,7 @@ test("readConfiguration returns the defaults", () => {
     publicUrl: undefined, docs: "closed", mcp: "off", trustedProxies: undefined, proxyFields: undefined,
     proxyProtocol: "off", ratePerPrincipal: undefined, ratePerAddress: undefined, tlsCertFile: undefined,
     tlsKeyFile: undefined, requestIdResponses: "requested", logLevel: "info", audit: "always", logProbes: "on",
-    drainDelayMs: 5000, drainTimeoutMs: 20_000,
-  });
+    drainDelayMs: 5000, drainTimeoutMs: 20_000 });
 });
 
 test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>(
@@ -175,10 +174,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"é".repeat(54)}"`,
     ],
     ["the PROXY protocol and TLS on a Unix socket", {
-        HOST: "unix:s",
-        PLANTSTORE_PROXY_PROTOCOL: "on",
-        PLANTSTORE_TRUSTED_PROXIES: "unix:",
-        TLS_CERT_FILE: someFile,
+        HOST: "unix:s", PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "unix:", TLS_CERT_FILE: someFile,
         TLS_KEY_FILE: someFile,
       }, "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set"],
     ["an admin address with the service's port", { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
@@ -187,12 +183,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
       { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
       "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     ["an admin address with the service's port on all addresses", {
-        HOST: "::",
-        PORT: "9464",
-        DATABASE_URL: "sqlite:plants.db",
-        PLANTSTORE_TOKENS: "sixteen-characters",
-        PLANTSTORE_ADMIN_ADDRESS: "9464",
-      }, "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+        HOST: "::", PORT: "9464", DATABASE_URL: "sqlite:plants.db", PLANTSTORE_TOKENS: "sixteen-characters",
+        PLANTSTORE_ADMIN_ADDRESS: "9464" }, "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     ["a public URL with a user name", { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
       `PLANTSTORE_PUBLIC_URL ${publicUrlProblem}, got "https://…@x/"`],
     ["a public URL with a password", { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },

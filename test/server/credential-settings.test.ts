@@ -24,8 +24,7 @@ function sourcesOf(environment: Texts): TokenSources | undefined {
 // oxfmt-ignore
 const issuer: JwtSource = {
   issuer: "https://id.example", audiences: ["plants"], keysUrl: undefined, keysFile: undefined,
-  algorithms: ["RS256", "PS256", "ES256", "EdDSA"], type: "any", enforceScopes: false, scopeClaims: ["scope", "scp"],
-};
+  algorithms: ["RS256", "PS256", "ES256", "EdDSA"], type: "any", enforceScopes: false, scopeClaims: ["scope", "scp"] };
 
 test.each([
   ["missing settings", "none", {}],

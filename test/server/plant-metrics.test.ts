@@ -141,8 +141,7 @@ test.each<[name: string, error: ConnectError, kinds: readonly string[]]>([
   metrics.onResponse({
     procedure: undefined, protocol: "rest", httpMethod: "GET", path: "/livez", httpRoute: "/livez", httpVersion: "2.0",
     scheme: "http", httpStatus: 0, error, durationMs: 1, contextValues: createContextValues(),
-    peer: { address: "127.0.0.1", port: 1 },
-  });
+    peer: { address: "127.0.0.1", port: 1 } });
   const points = metrics.collect().find(({ name }) => name === "gateway.refusals")?.points;
   expect(points?.map(({ attributes }) => attributes["kind"])).toEqual(kinds);
 });

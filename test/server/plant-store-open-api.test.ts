@@ -42,9 +42,7 @@ test("the OpenAPI document adds only the Idempotency-Key header to the specifica
             "204": { description: "The plant is deleted." },
             "400": { description: "Unexpected error.", content: {
                 "application/json": {
-                  schema: { $ref: "#/components/schemas/Error" },
-                  example: { error: 5, message: "plant 7 not found" },
-                },
+                  schema: { $ref: "#/components/schemas/Error" }, example: { error: 5, message: "plant 7 not found" } },
               } },
           },
           "x-rpc": { procedure: "/plantstore.v1.PlantService/DeletePlant", path: "/plants/{id}" },

@@ -60,8 +60,7 @@ describe("the tool DeletePlant", () => {
         {
           name: tool, title: "Delete Plant", description: expect.stringContaining("plant"),
           inputSchema: { type: "object", properties: { id: { type: "string" } }, additionalProperties: false },
-          outputSchema: { type: "object" }, annotations: { destructiveHint: true, idempotentHint: true },
-        },
+          outputSchema: { type: "object" }, annotations: { destructiveHint: true, idempotentHint: true } },
       ],
       cacheScope: "private",
     });

@@ -32,9 +32,7 @@ describe("verdictOn", () => {
         fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }), verdict: "retry" },
       ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
         name: `returns refused after a conflict on the index ${constraint}`,
-        fault: Object.assign(refusal("23505"), { constraint }),
-        verdict: "refused",
-      })),
+        fault: Object.assign(refusal("23505"), { constraint }), verdict: "refused" })),
       { name: "returns broken for a trigger's unknown code", fault: within(trigger, "2F003"), verdict: "broken" },
       { name: "returns broken for a trigger without a privilege", fault: within(trigger), verdict: "broken" },
       { name: "returns refused for a trigger's invented SQLSTATE", fault: within(trigger, "PLANT"),

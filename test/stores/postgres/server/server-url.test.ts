@@ -54,8 +54,7 @@ describe("readServerUrl", () => {
       { url: "postgres://ann:1/secret@db", message: misspelt },
       ...["db:99999/p", "db:65536/p", "db:0/p", "db/p?port=abc", "db/p?port=1,2", "db/p?port=%207"].map((rest) => ({
         url: `postgres://ann:secret@${rest}`,
-        message: "port in the database URL must be an integer between 1 and 65535",
-      })),
+        message: "port in the database URL must be an integer between 1 and 65535" })),
       ...["a,b/p", "a:1,b:2/p", "/p?host=a,b", "a,b/p?port=7"].map((rest) => ({
         url: `postgres://ann:secret@${rest}`,
         message:
@@ -66,31 +65,23 @@ describe("readServerUrl", () => {
       ),
       // With a misspelt host, the password must not be read as a parameter of another host.
       ...["u:5432?application_name=secret@h:54x2", "u:?sslmode=secret@h:x/db", "u:5432?secret=1@[::1/db"].map((rest) => ({
-        url: `postgres://${rest}`,
-        message: misspelt,
-      })),
+        url: `postgres://${rest}`, message: misspelt })),
       ...["port=6&port=7", "sslmode=require&sslmode=prefer", "user=a&port=1&us%65r=b"].map((parameters) => ({
         url: `postgres://ann:secret@db/p?${parameters}`,
         message: `the database URL sets ${parameters.startsWith("user") ? "user" : parameters.split("=", 1)[0]} twice`,
       })),
       ...["[::1],b", "[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
-        url: `postgres://ann:secret@${host}/p`,
-        message: misspelt,
-      })),
+        url: `postgres://ann:secret@${host}/p`, message: misspelt })),
       ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
         url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
-        message: `connect_timeout in the database URL must be an integer between 1 and 60, got "${seconds}"`,
-      })),
+        message: `connect_timeout in the database URL must be an integer between 1 and 60, got "${seconds}"` })),
       { url: "postgres://ann:secret@db/p?channel_binding=yes",
         message: 'channel_binding in the database URL must be one of disable, prefer, require, got "yes"' },
       ...["sslmode", "=1"].map((parameter) => ({
         url: `postgres://ann:secret@db/p?${parameter}`,
-        message: "each parameter in the database URL must be name=value",
-      })),
+        message: "each parameter in the database URL must be name=value" })),
       ...["ann:secret%zz@db/p", "%zz@db/p?user=ann"].map((rest) => ({
-        url: `postgres://${rest}`,
-        message: "the database URL has an invalid percent escape",
-      })),
+        url: `postgres://${rest}`, message: "the database URL has an invalid percent escape" })),
       { url: "postgres://ann:secret@db/p?sslmod=require",
         message: "unsupported parameters in the database URL: sslmod" },
       { url: "postgres://ann:secret@db/p?sslmod=require&x=1",
@@ -102,27 +93,21 @@ describe("readServerUrl", () => {
       { url: "postgres://ann:secret@db/p?sslmode=allow", message:
           'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "allow"' },
       ...["require", "1", "on", "yes", "TRUE", "false", "prefer", "verify-full", ""].map((ssl) => ({
-        url: `postgres://ann:secret@db/p?ssl=${ssl}`,
-        message: `ssl in the database URL must be true, got "${ssl}"`,
-      })),
+        url: `postgres://ann:secret@db/p?ssl=${ssl}`, message: `ssl in the database URL must be true, got "${ssl}"` })),
       ...["disable", "prefer"].map((mode) => ({
         url: `postgres://ann:secret@db/p?ssl=true&sslmode=${mode}`,
-        message: `ssl=true in the database URL contradicts sslmode=${mode}`,
-      })),
+        message: `ssl=true in the database URL contradicts sslmode=${mode}` })),
       ...["disable", "prefer", "require", "verify-ca"].map((mode) => ({
         url: `postgres://ann:secret@db/p?sslrootcert=system&sslmode=${mode}`,
-        message: `sslrootcert=system in the database URL requires sslmode=verify-full, got ${mode}`,
-      })),
+        message: `sslrootcert=system in the database URL requires sslmode=verify-full, got ${mode}` })),
       { url: "postgres://ann:secret@db/p?sslrootcert=system&ssl=true",
         message: "sslrootcert=system in the database URL requires sslmode=verify-full, got ssl=true" },
       ...["sslrootcert", "sslcert", "sslkey"].map((name) => ({
         url: `postgres://ann:secret@db/p?${name}=`,
-        message: `${name} in the database URL must be the path of a file in PEM, got ""`,
-      })),
+        message: `${name} in the database URL must be the path of a file in PEM, got ""` })),
       ...["sslcert", "sslkey"].map((name) => ({
         url: `postgres://ann:secret@db/p?${name}=file.pem`,
-        message: "sslcert and sslkey in the database URL must be set together",
-      })),
+        message: "sslcert and sslkey in the database URL must be set together" })),
       { url: "postgres://ann:secret@db/p?sslcert=system&sslkey=system", message:
           "cannot use system, which is named in the database URL: ENOENT: no such file or directory, open 'system'" },
       ...["-", "-1", "-c", "-cx", "x=1", "--=1", "-c=1", "require"].map((option) => ({
@@ -130,9 +115,7 @@ describe("readServerUrl", () => {
         message: `options in the database URL must consist of -c name=value, --name=value and switches such as -e, got "${option}"`,
       })),
       ...["user", "password", "dbname", "application_name", "options", "host", "sslmode%00x"].map((name) => ({
-        url: `postgres://ann:secret@db/p?${name}=a%00b`,
-        message: "the database URL must not contain %00",
-      })),
+        url: `postgres://ann:secret@db/p?${name}=a%00b`, message: "the database URL must not contain %00" })),
       { url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem", message:
           "cannot use /nowhere/ca.pem, which is named in the database URL: ENOENT: no such file or directory, open '/nowhere/ca.pem'" },
       { url: "postgres://ann:secret@db/p?sslrootcert=/dev/zero",

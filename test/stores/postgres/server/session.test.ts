@@ -15,6 +15,7 @@ import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, ru
   withoutStandby } from "../../../support/plants/index.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
+const respondingWithin = (ms: number) => ({ lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: ms });
 const certificate = createCertificate("PostgreSQL");
 
 const unresponsiveMessage = "the server does not respond";
@@ -171,18 +172,14 @@ describe("a session", () => {
 
   test("resolves close after its connection is closed", async () => {
     const reports: string[] = [];
-    await using way = await listenOnPort(
-      createServer((client) => {
-        const upstream = connect(socketOf(server.socketFolder));
-        upstream.pipe(client);
-        client.on("close", () => upstream.destroy());
-        client.on("data", (data: Buffer) => {
-          // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
-          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") reports.push("asked to end");
-          upstream.write(data);
-        });
-      }),
-    );
+    await using way = await proxyWith((client, upstream) => {
+      upstream.pipe(client);
+      client.on("data", (data: Buffer) => {
+        // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
+        if (data.length === 5 && data.toString("latin1", 0, 1) === "X") reports.push("asked to end");
+        upstream.write(data);
+      });
+    });
     const session = new Session(readServerUrl(urlOf(way)));
     await session.connect();
     await session.close().then(() => reports.push("closed"));
@@ -231,11 +228,7 @@ describe("a session", () => {
 
   test("cancels a statement that times out, and reconnects", async () => {
     const url = await server.createSchema();
-    await using session = sessionOf(`${url}&application_name=silent`, {
-      lockTimeoutMs: 0,
-      statementTimeoutMs: 0,
-      responseTimeoutMs: 1_000,
-    });
+    await using session = sessionOf(`${url}&application_name=silent`, respondingWithin(1_000));
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     // A late cancel request cancels nothing else.
@@ -332,10 +325,7 @@ describe("a session", () => {
 
   test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer for %s when the response arrives", async (sql) => {
     const limitMs = 54_321;
-    await using session = sessionOf(await server.createSchema(), {
-      ...timeouts,
-      responseTimeoutMs: limitMs,
-    });
+    await using session = sessionOf(await server.createSchema(), { ...timeouts, responseTimeoutMs: limitMs });
     await session.connect();
     using started = vi.spyOn(globalThis, "setTimeout");
     using stopped = vi.spyOn(globalThis, "clearTimeout");
@@ -399,11 +389,7 @@ describe("a session", () => {
 
   test("fails when the server neither responds nor accepts the cancel request", async () => {
     const way = await forward((first) => first);
-    const session = new Session(readServerUrl(urlOf(way)), {
-      lockTimeoutMs: 0,
-      statementTimeoutMs: 5_000,
-      responseTimeoutMs: 200,
-    });
+    const session = new Session(readServerUrl(urlOf(way)), respondingWithin(200));
     await session.connect();
     // The proxy accepts no more connections, so the cancel request fails.
     const closed = way[Symbol.asyncDispose]();
@@ -417,11 +403,7 @@ describe("a session", () => {
     await using silent = await forward((first) =>
       first.readInt32BE(4) === cancelCode ? { reply: Buffer.alloc(0), isOver: false } : first,
     );
-    const session = new Session(readServerUrl(urlOf(silent, "unheard")), {
-      lockTimeoutMs: 0,
-      statementTimeoutMs: 0,
-      responseTimeoutMs: 200,
-    });
+    const session = new Session(readServerUrl(urlOf(silent, "unheard")), respondingWithin(200));
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
     session.discard();
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
@@ -449,11 +431,7 @@ describe("a session", () => {
   test("cancels a timed-out statement before closing its connection, as a pooler requires", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
-    await using session = sessionOf(urlOf(pooler, "given-up"), {
-      lockTimeoutMs: 0,
-      statementTimeoutMs: 0,
-      responseTimeoutMs: 1_000,
-    });
+    await using session = sessionOf(urlOf(pooler, "given-up"), respondingWithin(1_000));
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     session.discard();
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
@@ -485,11 +463,7 @@ describe("a session", () => {
         });
       }),
     );
-    await using session = sessionOf(urlOf(way), {
-      lockTimeoutMs: 0,
-      statementTimeoutMs: 0,
-      responseTimeoutMs: 50,
-    });
+    await using session = sessionOf(urlOf(way), respondingWithin(50));
     expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
     await expect.poll(() => ended).toEqual(["request", "connection"]);
   });
@@ -583,18 +557,25 @@ async function startForgetfulPooler(): Promise<Forwarding> {
 }
 
 /** A proxy that sends this message before the response to each statement. */
-async function startWarningProxy(notice: Buffer): Promise<Forwarding> {
-  const proxy = createServer((client) => {
-    const upstream = connect(socketOf(server.socketFolder));
-    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+const startWarningProxy = (notice: Buffer): Promise<Forwarding> =>
+  proxyWith((client, upstream) => {
     client.on("data", (data: Buffer) => {
       if (data.includes("SELECT")) client.write(notice);
       upstream.write(data);
     });
-    client.on("close", () => upstream.destroy());
     upstream.pipe(client);
   });
-  return await listenOnPort(proxy);
+
+/** Starts a proxy whose clients get a connection to the server's Unix socket, which closes after the client's. */
+function proxyWith(onClient: (client: Socket, upstream: Socket) => void): Promise<Forwarding> {
+  return listenOnPort(
+    createServer((client) => {
+      const upstream = connect(socketOf(server.socketFolder));
+      for (const socket of [client, upstream]) socket.on("error", () => undefined);
+      client.once("close", () => upstream.destroy());
+      onClient(client, upstream);
+    }),
+  );
 }
 
 async function listenOnPort(proxy: Server): Promise<Forwarding> {
