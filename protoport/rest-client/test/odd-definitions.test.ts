@@ -44,13 +44,8 @@ function defineRpcs(
     setExtension(options, http, { $typeName: "google.api.HttpRule", selector: "", ...ruleOf(get), additionalBindings });
     return { name: `Rpc${at}`, inputType: ".odd.Thing", outputType: ".odd.Thing", options };
   });
-  const file = create(FileDescriptorProtoSchema, {
-    name: "odd.proto",
-    package: "odd",
-    syntax: "proto3",
-    messageType: [{ name: "Thing", field }],
-    service: [{ name: "Odd", method }],
-  });
+  const parts = { messageType: [{ name: "Thing", field }], service: [{ name: "Odd", method }] };
+  const file = create(FileDescriptorProtoSchema, { name: "odd.proto", package: "odd", syntax: "proto3", ...parts });
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] }));
   return registry.getService("odd.Odd")?.methods ?? [];
 }

@@ -180,10 +180,8 @@ test.each(["/", "//", "/api/", "/api//"])(
 );
 
 test("a body is written with the transport's jsonOptions", async () => {
-  const { sent } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
-    useProtoFieldName: true,
-    enumAsInteger: true,
-  });
+  const options = { useProtoFieldName: true, enumAsInteger: true };
+  const { sent } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", options);
   expect(sent).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 

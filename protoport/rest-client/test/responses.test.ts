@@ -86,10 +86,8 @@ describe("createRestTransport", () => {
   test("a call fails if fetch returns an opaque redirect", async () => {
     const properties = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
     const hidden = Object.defineProperties(new Response(), properties);
-    expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
-      code: Code.Unknown,
-      rawMessage: "the server redirected; redirects are not followed",
-    });
+    const want = { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" };
+    expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject(want);
   });
 
   test("a call fails if the response is larger than readMaxBytes", async () => {
@@ -172,13 +170,9 @@ test("an interceptor receives the path template and context values of a call", a
   // The transport must not change the program's list.
   interceptors.pop();
   let answered: string | null = null;
-  await createClient(KitchenSink, transport).any(
-    { fString: "x" },
-    {
-      onHeader: (header) => (answered = header.get("x-answer")),
-      contextValues: createContextValues().set(note, "noted"),
-    },
-  );
+  const contextValues = createContextValues().set(note, "noted");
+  const onHeader = (header: Headers): unknown => (answered = header.get("x-answer"));
+  await createClient(KitchenSink, transport).any({ fString: "x" }, { onHeader, contextValues });
   expect([answered, intercepted]).toEqual(["yes", ["GET /v1/any/{f_string} noted"]]);
   expect(server.seen).toMatchObject([{ header: { accept: "application/json", "x-request": "yes" } }]);
   expect(server.seen[0]?.header).not.toHaveProperty("content-type");
@@ -259,11 +253,9 @@ test("a call whose signal is aborted fails with the signal's reason", async () =
   const { watchBooks } = Catalog.method;
   const books = (await calls.stream(callOf(watchBooks), once("shelves/1"))).messages[Symbol.asyncIterator]();
   await books.next();
-  const ends = [
-    calls.unary(callOf(Catalog.method.getBook), create(GetBookRequestSchema, { name: "shelves/1/books/2" })),
-    calls.stream(callOf(watchBooks), once("shelves/2")),
-    books.next(),
-  ];
+  const request = create(GetBookRequestSchema, { name: "shelves/1/books/2" });
+  const unary = calls.unary(callOf(Catalog.method.getBook), request);
+  const ends = [unary, calls.stream(callOf(watchBooks), once("shelves/2")), books.next()];
   await expect.poll(() => server.open()).toBe(3);
   controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
   for (const end of ends) await expect(end).rejects.toMatchObject({ code: Code.DeadlineExceeded });
@@ -286,10 +278,8 @@ test("google.api.HttpBody is sent as the raw body, with its content type", async
   const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
   expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
   await client.putFile({ name: "n", file: { data: Buffer.from("x") } }).catch(() => undefined);
-  expect(server.seen).toMatchObject([
-    { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" },
-    { line: "PUT /files/n", body: "x" },
-  ]);
+  const echo = { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" };
+  expect(server.seen).toMatchObject([echo, { line: "PUT /files/n", body: "x" }]);
   expect(server.seen[1]?.header).not.toHaveProperty("content-type");
 });
 

@@ -95,11 +95,8 @@ test.each([
 ] as const)("a call over $protocol has the system $system and the error.type $want in its attributes", (row) => {
   const { protocol, system, code, want } = row;
   const attributes = rpcAttributes({ ...baseRequest, procedure, protocol, error: new ConnectError("", code) });
-  expect([attributes["rpc.system.name"], attributes["rpc.method"], attributes["error.type"]]).toEqual([
-    system,
-    "garden.Service/Water",
-    want,
-  ]);
+  const recorded = ["rpc.system.name", "rpc.method", "error.type"].map((key) => attributes[key]);
+  expect(recorded).toEqual([system, "garden.Service/Water", want]);
   expect(rpcAttributes({ ...baseRequest, protocol, error: undefined })["rpc.method"]).toBe("_OTHER");
 });
 

@@ -35,10 +35,8 @@ test("measureGateway exports load, bad requests and HTTP/2 errors", () => {
 
 test("measureFiles exports the success and time of each file's last reload", () => {
   const metrics = new Metrics();
-  measureFiles(metrics, [
-    { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
-    { path: "/b, /c", problem: "it is empty", lastSuccessMs: 1_000 },
-  ]);
+  const first = { path: "/a", problem: undefined, lastSuccessMs: 2_500 };
+  measureFiles(metrics, [first, { path: "/b, /c", problem: "it is empty", lastSuccessMs: 1_000 }]);
   const [a, b] = [{ "file.path": "/a" }, { "file.path": "/b, /c" }];
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
     ["gauge", "gateway.file.reload.successful", "", series([a, 1], [b, 0])],

@@ -37,10 +37,9 @@ test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: ob
 )("a span of %s has the expected name, attributes and status", async (_name, request, want) => {
   using sdk = registerSdk();
   const tracing = createTracing({ anonymous: true });
-  await using greenhouse = await startGreenhouse(
-    { getReading: () => ({}) },
-    { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
-  );
+  const { onRequest, interceptor, onResponse } = tracing;
+  const hooks = { onRequest, interceptors: [interceptor], onResponse };
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, hooks);
   for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());
   await expect.poll(() => sdk.spans.length).toBe(2);
   for (const span of sdk.spans) {
@@ -69,10 +68,8 @@ test("a span of an unsampled caller is not recorded, but continues the trace", a
   const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure);
   await exchange(greenhouse.address, "2", request);
   const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
-  expect(contexts).toEqual([
-    { traceId, spanId, traceFlags: 0, traceState: undefined },
-    { traceId, spanId },
-  ]);
+  const own = { traceId, spanId, traceFlags: 0, traceState: undefined };
+  expect(contexts).toEqual([own, { traceId, spanId }]);
   expect(sdk.spans).toEqual([]);
 });
 

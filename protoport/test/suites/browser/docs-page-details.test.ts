@@ -260,11 +260,8 @@ test("an operation's reference collapses error responses if there are three resp
 test("an operation's reference omits write-only fields from response examples, and read-only from request examples", async () => {
   await open("operations/build");
   const examples = await page.locator(".reference details pre").allTextContents();
-  expect(examples.map((text) => Object.keys(JSON.parse(text)))).toEqual([
-    ["secret", "theme", "wood"],
-    ["id", "theme", "wood"],
-    ["id", "theme", "wood"],
-  ]);
+  const fields = examples.map((text) => Object.keys(JSON.parse(text)).join(" "));
+  expect(fields).toEqual(["secret theme wood", "id theme wood", "id theme wood"]);
 });
 
 test("the request form has required parameters first, and collapses more than six optional ones", async () => {

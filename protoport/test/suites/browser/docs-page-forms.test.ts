@@ -213,17 +213,10 @@ describe("an operation's reference", () => {
       parameters: places.map((place) => ({ name: `a ${place}`, in: place, description: `About ${place}.` })),
     });
     expect(await page.locator(".reference > p").innerText()).toBe("About building.");
-    expect(await page.locator(".reference h2").allInnerTexts()).toEqual([
-      "Path parameters",
-      "Query parameters",
-      "Header fields",
-      "Responses",
-    ]);
-    expect((await page.locator(".reference dd").allInnerTexts()).slice(0, 3)).toEqual([
-      "About path.",
-      "About query.",
-      "About header.",
-    ]);
+    const headings = await page.locator(".reference h2").allInnerTexts();
+    expect(headings).toEqual(["Path parameters", "Query parameters", "Header fields", "Responses"]);
+    const descriptions = await page.locator(".reference dd").allInnerTexts();
+    expect(descriptions.slice(0, 3)).toEqual(["About path.", "About query.", "About header."]);
   });
 
   test("describes streams, bytes and responses without a body", async () => {
@@ -328,11 +321,8 @@ test.each([
 });
 
 test("a response names an error's numbers, but not a successful response's", async () => {
-  const coded = {
-    "application/json": {
-      schema: { type: "object", properties: { code: { type: "integer", "x-value-names": { 5: "NOT_FOUND" } } } },
-    },
-  };
+  const code = { type: "integer", "x-value-names": { 5: "NOT_FOUND" } };
+  const coded = { "application/json": { schema: { type: "object", properties: { code } } } };
   const responses = { 200: { description: "a", content: coded }, "4XX": { description: "b", content: coded } };
   await openOperation({ responses });
   await sendFor("application/json", '{"code":5,"id":{"code":6}}', 404);

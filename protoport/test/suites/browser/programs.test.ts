@@ -29,11 +29,9 @@ const text = `it's "ü" \\ $HOME \`id\` %41`;
 
 const authorizations = new Set<string | null>();
 const services = [KitchenSink, Shelves, FileService];
-const description = createOpenApi(services, {
-  operationIds: "rpc",
-  info: { title: "Kitchen sink", version: "7" },
-  securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-});
+const info = { title: "Kitchen sink", version: "7" };
+const securitySchemes = { bearer: { type: "http", scheme: "bearer" } } as const;
+const description = createOpenApi(services, { operationIds: "rpc", info, securitySchemes });
 
 let browser: Browser;
 let gateway: Gateway;

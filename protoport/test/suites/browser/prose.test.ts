@@ -71,12 +71,8 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     html: '<p><a href="https://a.example/&quot;onmouseover=&quot;alert(1)" rel="noreferrer">a</a></p>' },
 ];
 
-const shelf = {
-  type: "object",
-  properties: {
-    [word]: { type: "string", description: word, enum: [word], "x-value-names": { 1: word, [word]: word } },
-  },
-};
+const field = { type: "string", description: word, enum: [word], "x-value-names": { 1: word, [word]: word } };
+const shelf = { type: "object", properties: { [word]: field } };
 // oxfmt-ignore
 const description = { openapi: "3.1.0",
   info: { title: word, version: word,
@@ -121,10 +117,8 @@ let baseUrl: string;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  gateway = createGateway({
-    routes: () => {},
-    endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }),
-  });
+  const endpoints = createDocsPage({ document: () => JSON.stringify(description), open: true });
+  gateway = createGateway({ routes: () => {}, endpoints });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   baseUrl = `http://127.0.0.1:${port}`;
   page = await browser.newPage();

@@ -47,10 +47,8 @@ function refuse(): never {
 const guardedAddress = await createGuardedGateway().listen();
 const guardedOverTlsAddress = await createGuardedGateway().listen({ tls: createCertificate("greenhouse") });
 // An Any may contain all types in the services, including Any.
-const kitchenSink = await startKitchenSink({
-  jsonOptions: {},
-  mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Plain"] }),
-});
+const mcp = createMcp({ tools: ["kitchensink.v1.KitchenSink.Plain"] });
+const kitchenSink = await startKitchenSink({ jsonOptions: {}, mcp });
 const service = GreenhouseService.typeName;
 const createGreenhouse = (fields: "x-forwarded" | "forwarded"): Gateway =>
   createTestGateway({

@@ -16,10 +16,8 @@ const concurrentConnections = 20;
 const growthLimitBytes = connections * 200;
 
 function http2Call(streamId: number, procedure: string): Buffer[] {
-  return [
-    frameBytes(headersFrame(streamId, [...grpcHeader(procedure), ["grpc-timeout", "1H"] as const])),
-    frameBytes(dataFrame(streamId, emptyMessage, frameFlag.endStream)),
-  ];
+  const header = headersFrame(streamId, [...grpcHeader(procedure), ["grpc-timeout", "1H"]]);
+  return [frameBytes(header), frameBytes(dataFrame(streamId, emptyMessage, frameFlag.endStream))];
 }
 
 function http1Call(procedure: string): Buffer {

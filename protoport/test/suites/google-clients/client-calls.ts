@@ -129,15 +129,11 @@ function sampleOperation(method: DescMethod, types: readonly DescMessage[], samp
   }));
   const parent = method.parent.typeName.startsWith("google.firestore.") ? "databases" : "locations";
   const name = `projects/p/${parent}/x/operations/${method.name}`;
-  return {
-    kind: "operation",
-    responses: [
-      { name, metadata },
-      { name, metadata, done: true, response },
-    ],
-    resultTypes: types,
-    results,
-  };
+  const states = [
+    { name, metadata },
+    { name, metadata, done: true, response },
+  ];
+  return { kind: "operation", responses: states, resultTypes: types, results };
 }
 
 /** Returns the token for a page number. The token is empty for the first page, and after the last page. */

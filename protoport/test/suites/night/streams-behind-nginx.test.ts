@@ -13,12 +13,8 @@ test.for([["application/x-ndjson"], ["application/jsonl"], ["application/json"],
   "behind nginx without a setting, each message of %s arrives before the next is sent",
   async ([accept]) => {
     const next = new EventEmitter();
-    const rules = [
-      {
-        selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-        pattern: { case: "get" as const, value: "/sensors/{sensor}/readings" },
-      },
-    ];
+    const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+    const rules = [{ selector, pattern: { case: "get" as const, value: "/sensors/{sensor}/readings" } }];
     const watchReadings = async function* ({ sensor }: { sensor: string }) {
       for (const at of [1, 2, 3]) {
         yield { sensor: `${sensor}-${at}` };

@@ -98,9 +98,6 @@ service BookService {
     console.log(Object.keys(createOpenApi([BookService], { info: { title: "Books", version: "1" } }).paths).join(" "));
     await gateway.close();
   `);
-  expect(printed.trimEnd().split("\n")).toEqual([
-    '{"name":"books/7","published":{"year":1847}}',
-    '{"name":"operations/books/7"}',
-    "/v1/books/{book} /v1/books/{book}:print",
-  ]);
+  const lines = ['{"name":"books/7","published":{"year":1847}}', '{"name":"operations/books/7"}'];
+  expect(printed.trimEnd().split("\n")).toEqual([...lines, "/v1/books/{book} /v1/books/{book}:print"]);
 });

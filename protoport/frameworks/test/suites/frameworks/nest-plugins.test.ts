@@ -119,10 +119,8 @@ describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWith
     const instance = app.getHttpAdapter().getInstance();
     await app.register?.(requirePlugin(plugin.name), plugin.options?.(files.path) ?? {});
     instance.register(async (child: Fastify) => plugin.addRoutes?.(child));
-    await app.register?.(fastifyConnectPlugin, {
-      routes: (router: ConnectRouter) => void router.service(GreenhouseService, app.get(Nursery)),
-      contextValues: noteOfPlugins,
-    });
+    const routes = (router: ConnectRouter): unknown => router.service(GreenhouseService, app.get(Nursery));
+    await app.register?.(fastifyConnectPlugin, { routes, contextValues: noteOfPlugins });
     await start(app, "");
     const url = "/sensors/palm/reading";
     const call = await instance.inject({ method: "GET", url, headers: { origin, cookie: "who=ada" } });

@@ -143,23 +143,11 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
     nest.Catch(NoTreeError)(NoTreeFilter);
     nest.Controller()(GardenController);
     for (const name of ["getTree", "listTrees"] as const) {
-      decorate(
-        microservices.GrpcMethod(
-          "Garden",
-          name.replace(/^./, (letter) => letter.toUpperCase()),
-        ),
-        name,
-      );
+      decorate(microservices.GrpcMethod("Garden", rpcOf(name)), name);
       decorate(nest.UsePipes(new BedPipe()), name);
     }
     for (const name of ["addTrees", "tradeTrees"] as const)
-      decorate(
-        microservices.GrpcStreamMethod(
-          "Garden",
-          name.replace(/^./, (letter) => letter.toUpperCase()),
-        ),
-        name,
-      );
+      decorate(microservices.GrpcStreamMethod("Garden", rpcOf(name)), name);
     nest.UseGuards(KeyGuard)(GardenController);
     nest.UseInterceptors(OrderInterceptor)(GardenController);
     nest.UseFilters(NoTreeFilter)(GardenController);
@@ -195,6 +183,8 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
     },
   };
 }
+
+const rpcOf = (name: string): string => name.replace(/^./, (letter) => letter.toUpperCase());
 
 /** Each supported major Nest version on each platform, by name. */
 export const nestVersions: readonly (readonly [string, NestVersion])[] = Object.entries(folders).flatMap(

@@ -191,10 +191,8 @@ test.each(methods)("the %s handler is not called if the call is already cancelle
 test.each(["AddTrees", "TradeTrees"] as const)("a paused %s handler buffers only one request", async (method) => {
   const definition = loadGarden();
   let held = 0;
-  const counting = {
-    ...definition,
-    [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
-  };
+  const requestDeserialize = (): object => ({ at: (held += 1) });
+  const counting = { ...definition, [method]: Object.assign({}, definition[method], { requestDeserialize }) };
   const received: unknown[] = [];
   const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
   await using garden = await startGarden(handlers, {}, {}, counting);

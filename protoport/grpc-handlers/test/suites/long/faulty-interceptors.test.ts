@@ -136,10 +136,8 @@ const throwsAfterStatus: ServerInterceptor = (_definition, call) =>
   });
 
 test("an exception of an interceptor after the status is reported to onFault", async () => {
-  await using garden = await startGarden(
-    allHandlers((_call, callback) => callback?.(null, {})),
-    { interceptors: [throwsAfterStatus] },
-  );
+  const handlers = allHandlers((_call, callback) => callback?.(null, {}));
+  await using garden = await startGarden(handlers, { interceptors: [throwsAfterStatus] });
   for (const _ of [1, 2])
     expect(await callGarden(garden.address.port, { method: "GetTree" })).toMatchObject({ code: status.OK });
   const [fault, second, ...others] = garden.faults;

@@ -36,12 +36,9 @@ test("the minified, gzipped client without peer dependencies is below 28 KB", as
 
 /** Bundles a page's code, and runs it with only web globals and without code generation. */
 async function openPage(more: object): Promise<typeof import("../../../../testing/src/gateway/rest-page.ts")> {
-  const { output } = await build({
-    input: join(projectFolder, "protoport/testing/src/gateway/rest-page.ts"),
-    platform: "browser",
-    output: { format: "iife", name: "page" },
-    write: false,
-  });
+  const input = join(projectFolder, "protoport/testing/src/gateway/rest-page.ts");
+  const format = { format: "iife", name: "page" } as const;
+  const { output } = await build({ input, platform: "browser", output: format, write: false });
   // oxfmt-ignore
   const web = { AbortController, AbortSignal, Headers, ReadableStream, Request, TextDecoder, TextEncoder, URL,
     Uint8Array, clearTimeout, console, fetch, setTimeout };
@@ -61,10 +58,8 @@ test("the client runs with only web globals and without code generation", async 
 test("a web page sends no grpc-timeout field to another origin", async () => {
   await using server = await startRestServer((response) => respondWith(response, 200, { rpc: "x", length: "7" }));
   const { baseUrl, seen } = server;
-  const elsewhere = await openPage({
-    document: {},
-    location: { href: "http://page.example/a", origin: "http://page.example" },
-  });
+  const location = { href: "http://page.example/a", origin: "http://page.example" };
+  const elsewhere = await openPage({ document: {}, location });
   await elsewhere.replaceSink(baseUrl);
   expect(await elsewhere.uploadPieces(baseUrl, 3, 4)).toBe("7");
   expect(await elsewhere.uploadPieces(baseUrl, 20, 1024 * 1024)).toBe(

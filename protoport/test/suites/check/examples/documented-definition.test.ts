@@ -21,13 +21,8 @@ test("the documented base file and plugin options are accepted", async () => {
     parse(plugin).plugins[0];
   expect(local.slice(1)).toEqual(["protoport", "protoc-gen-openapi"]);
   const flags = opt.map((option) => `--${option}`);
-  const { exitCode, printed } = await runProxyCommand(
-    "openapi",
-    folder.file("set.binpb"),
-    "--base",
-    folder.file("base.yaml"),
-    ...flags,
-  );
+  const words = [folder.file("set.binpb"), "--base", folder.file("base.yaml"), ...flags];
+  const { exitCode, printed } = await runProxyCommand("openapi", ...words);
   expect(exitCode).toBe(0);
   const { info, servers, securitySchemes } = parse(base);
   expect(parse(printed)).toMatchObject({ openapi: "3.2.0", info, servers, components: { securitySchemes } });

@@ -77,10 +77,8 @@ describe.each(Object.entries(sections))('the section "%s"', (title, profile) => 
     const header =
       testCase.body === undefined ? [] : [...(testCase.header ?? []), ...(testCase.header === text ? [] : type)];
     const head = { httpMethod, path, header };
-    const received = await exchangeHttp1(
-      gateway.address,
-      testCase.body === undefined ? head : { ...head, body: Buffer.from(testCase.body) },
-    );
+    const body = testCase.body === undefined ? {} : { body: Buffer.from(testCase.body) };
+    const received = await exchangeHttp1(gateway.address, { ...head, ...body });
     const messages =
       received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
     expect([received.httpStatus, ...messages]).toEqual(testCase.response);
@@ -123,10 +121,8 @@ test("migration.md states the correct counts of grpc-gateway's test requests", (
   const same = count((one) => one.by === undefined && !otherwise.includes(one));
   expect(section).toContain(`${same} get the same response without options`);
   expect(section).toContain(`and ${byOption} more with the profile`);
-  expect([count(({ missing }) => missing !== undefined), section]).toEqual([
-    1,
-    expect.stringContaining("One is not supported"),
-  ]);
+  expect(count(({ missing }) => missing !== undefined)).toBe(1);
+  expect(section).toContain("One is not supported");
   expect(section).toContain(
     `${count(({ refused }) => refused !== undefined)} get another response because a standard requires it`,
   );

@@ -16,10 +16,8 @@ const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf
 const [, section = ""] = page.split("\n## Compared with other gateways\n");
 type TableRow = { readonly about: string; readonly own: string };
 
-const tables = section
-  .split(/\n\n/)
-  .filter((part) => part.startsWith("|"))
-  .map((part) => part.trim().split("\n").slice(2).map(toRow));
+const parts = section.split(/\n\n/).filter((part) => part.startsWith("|"));
+const tables = parts.map((part) => part.trim().split("\n").slice(2).map(toRow));
 
 function toRow(line: string): TableRow {
   const [about = "", own = ""] = line

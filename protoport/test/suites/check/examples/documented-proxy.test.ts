@@ -35,11 +35,8 @@ afterAll(async () => {
 });
 
 test("the command in protoport/docs/how-to/proxy.md serves the documented response", async () => {
-  const words = command
-    .replace("dns:localhost:50051", address)
-    .replace("rules.yaml", folder.file("rules.yaml"))
-    .split(" ")
-    .map((word) => word.replaceAll("'", ""));
+  const here = command.replace("dns:localhost:50051", address).replace("rules.yaml", folder.file("rules.yaml"));
+  const words = here.split(" ").map((word) => word.replaceAll("'", ""));
   await using running = new ProxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"]);
   const baseUrl = await running.serving;
   expect(running.lines).toEqual([expect.stringContaining(` ${serves}`)]);

@@ -7,10 +7,8 @@ import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@
 
 const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/rest.md"), "utf8");
 const [table = ""] = /(?<=do not say how to read these requests:\n\n)(?:\|.*\n)+/.exec(page) ?? [];
-const documented = table
-  .split("\n")
-  .slice(2, -1)
-  .map((line) => line.split("|")[1]?.trim());
+const rows = table.split("\n").slice(2, -1);
+const documented = rows.map((line) => line.split("|")[1]?.trim());
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -33,10 +33,8 @@ test("the documented definition refuses a request with the documented error", as
   const rpc = types.getService("shop.v1.Accounts")?.methods.find(isUnary);
   if (rpc === undefined) throw new Error("the definition has no unary RPC");
 
-  const { fetch } = createGateway({
-    validation: await openValidation(),
-    routes: (router) => router.rpc(rpc, (account) => account),
-  });
+  const validation = await openValidation();
+  const { fetch } = createGateway({ validation, routes: (router) => router.rpc(rpc, (account) => account) });
   const headers = { "content-type": "application/json" };
   const create = (email: string): Promise<Response> =>
     fetch(new Request("http://a/accounts", { method: "POST", headers, body: JSON.stringify({ email }) }));

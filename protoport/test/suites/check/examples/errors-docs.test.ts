@@ -32,10 +32,8 @@ checkErrors({
 });
 
 test("protoport/docs/reference/errors.md lists exactly the gateway's identifiers from problems.ts", () => {
-  const ofGateway =
-    readPage(page)
-      .split(/^## /m)
-      .find((section) => section.startsWith("Identifiers\n")) ?? "";
+  const parts = readPage(page).split(/^## /m);
+  const ofGateway = parts.find((section) => section.startsWith("Identifiers\n")) ?? "";
   const source = sources.get(problemsFile) ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
   const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));

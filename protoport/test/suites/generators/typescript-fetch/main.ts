@@ -14,12 +14,9 @@ const first = await catalog.v1CatalogListBooks({ shelf, pageSize: 1 });
 const second = await catalog.v1CatalogListBooks({ shelf, pageSize: 1, pageToken: first.nextPageToken ?? "" });
 console.log(`pages: ${titles(first.books)}, ${titles(second.books)}, ${second.nextPageToken ?? "end"}`);
 
-const updated = await catalog.v1CatalogUpdateBook({
-  shelf,
-  book,
-  updateMask: "title",
-  v1CatalogUpdateBookRequest: { title: "Mosses" },
-});
+const change = { title: "Mosses" };
+const ids = { shelf, book, updateMask: "title" };
+const updated = await catalog.v1CatalogUpdateBook({ ...ids, v1CatalogUpdateBookRequest: change });
 console.log("updated", updated.title, updated.author);
 const v1CatalogLendBookRequest = { reader: "Ann", dueTime: new Date("2026-12-24T18:00:00Z") };
 const loan = await catalog.v1CatalogLendBook({ shelf, book, v1CatalogLendBookRequest });

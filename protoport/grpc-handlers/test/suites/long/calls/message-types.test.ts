@@ -138,13 +138,8 @@ async function callBoth({ address: { port } }: TestGarden, treeId: number): Prom
   const response = await fetch(`${url}/beds/1/trees/${String(treeId)}`);
   const listed = await (await fetch(`${url}/trees`)).text();
   const trees = await callGarden(port, { method: "ListTrees" });
-  return [
-    response.headers.get("x-length"),
-    await response.text(),
-    listed,
-    await callGarden(port, { method: "GetTree", requests: [{ treeId }] }),
-    trees,
-  ];
+  const outcome = await callGarden(port, { method: "GetTree", requests: [{ treeId }] });
+  return [response.headers.get("x-length"), await response.text(), listed, outcome, trees];
 }
 
 // One value in each list has the field's type. Others are what programs in JavaScript, or with a cast, may return.
