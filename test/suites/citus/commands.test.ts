@@ -113,10 +113,8 @@ test("one unavailable worker affects only its plants, two make the server unread
   expect(server.stderr()).not.toContain("not ready");
   await first?.kill();
   await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
-  expect(await statusOf(baseUrl, "/readyz")).toEqual({
-    httpStatus: 503,
-    body: { status: "not ready", obstacles: ["store"] },
-  });
+  const body = { status: "not ready", obstacles: ["store"] };
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 503, body });
   await Promise.all([first?.start(), second?.start()]);
   await server.find(/"msg":"ready again"/);
   expect([await deletePlant(baseUrl, nowhere), await deletePlant(baseUrl, back)]).toEqual([deleted, deleted]);

@@ -41,10 +41,8 @@ async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])
 /** Resolves to the process id of the first statement on the worker that waits for standbys. */
 async function waiting(notPid = 0): Promise<number> {
   const look = async (): Promise<number> => {
-    const [row] = await runSql(
-      worker(),
-      `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <> ${notPid}`,
-    );
+    const sql = `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <> ${notPid}`;
+    const [row] = await runSql(worker(), sql);
     return Number(row?.["pid"] ?? 0);
   };
   await expect.poll(look).not.toBe(0);

@@ -69,9 +69,6 @@ test("every response is correct while servers are killed and frozen", { timeout 
     (outcome) => `${calls.filter((call) => call.outcome === outcome).length} ${outcome}`,
   );
   process.stdout.write(`${calls.length} calls: ${counts.join(", ")}\n`);
-  expect(checkHistory(history, await readTables((sql) => runSql(url, sql)))).toEqual({
-    lost: [],
-    doubled: [],
-    wrong: [],
-  });
+  const verdict = checkHistory(history, await readTables((sql) => runSql(url, sql)));
+  expect(verdict).toEqual({ lost: [], doubled: [], wrong: [] });
 });

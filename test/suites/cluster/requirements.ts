@@ -26,9 +26,7 @@ export function findMissing(): string[] {
 export function postgresFolder(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).toSorted((one, other) => Number(other) - Number(one)) : [];
-  const folders = [
-    ...versions.map((version) => join(debian, version, "bin")),
-    ...(process.env["PATH"] ?? "").split(":"),
-  ];
+  const path = (process.env["PATH"] ?? "").split(":");
+  const folders = [...versions.map((version) => join(debian, version, "bin")), ...path];
   return folders.find((folder) => postgresPrograms.every((program) => existsSync(join(folder, program))));
 }

@@ -123,10 +123,8 @@ describe("behind PgBouncer in transaction mode", () => {
     expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
     expect([...tally.notFound]).toEqual([]);
     expect([...tally.asked].filter((id) => !left.has(id)).length).toBe(plants - left.size);
-    const [counts] = await runSql(
-      direct,
-      "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions",
-    );
+    const sql = "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions";
+    const [counts] = await runSql(direct, sql);
     expect(counts).toEqual({ records: String(plants - left.size), plants: String(plants - left.size) });
   });
 });

@@ -10,15 +10,11 @@ test("curl and a gRPC client reach a server on a Unix socket", async () => {
   await using server = serve(folder, { HOST: `unix:${path}` });
   await server.find(/"msg":"listening"/);
   // oxfmt-ignore
-  const output = await buildStep("curl", [
-    "-sS", "-w", " %{http_code}", "--unix-socket", path, "http://localhost/livez",
-  ]);
+  const args = ["-sS", "-w", " %{http_code}", "--unix-socket", path, "http://localhost/livez"];
+  const output = await buildStep("curl", args);
   expect(output).toMatch(/ 200$/);
-  const plants = createPlantClient({
-    address: `unix:${path}`,
-    token: serveToken,
-    credentials: credentials.createInsecure(),
-  });
+  const address = `unix:${path}`;
+  const plants = createPlantClient({ address, token: serveToken, credentials: credentials.createInsecure() });
   expect(await plants.delete(1n)).toBe("not-found");
   plants.close();
   server.process.kill("SIGTERM");

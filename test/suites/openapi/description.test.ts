@@ -69,10 +69,8 @@ test.each(["3.1.0", "3.2.0"] as const)(
     using folder = createTempFolder();
     const file = folder.file("openapi.json");
     const info = { title: "Kitchen sink", version: "1", license: { name: "MIT", identifier: "MIT" } };
-    writeFileSync(
-      file,
-      JSON.stringify(createOpenApi([KitchenSink, Shelves, LegacySink, FileService], { openapi, info })),
-    );
+    const services = [KitchenSink, Shelves, LegacySink, FileService];
+    writeFileSync(file, JSON.stringify(createOpenApi(services, { openapi, info })));
     const output = await lint(file, "default");
     expect(output).toContain("using built in recommended configuration");
     expect(output).toContain("Your API description is valid");

@@ -57,9 +57,8 @@ test("protoport/docs/how-to/packages.md lists exactly the entries for browsers",
 test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
   const main = "node_modules/@protoport/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
-  cpSync(join(user.path, "node_modules/@protoport/docs-page/lib/files"), join(user.path, "out/files"), {
-    recursive: true,
-  });
+  const files = join(user.path, "node_modules/@protoport/docs-page/lib/files");
+  cpSync(files, join(user.path, "out/files"), { recursive: true });
   writeFileSync(join(user.path, "greenhouse.binpb"), descriptorSetOf(GreenhouseService.file));
   user.write(
     "proxy.yaml",

@@ -21,9 +21,8 @@ afterAll(() => rmSync(user.path, { recursive: true }));
 
 /** Imports a subpath in a separate process, and returns the names that it exports. */
 function exportsOf(subpath: string): string[] {
-  return JSON.parse(
-    user.runProgram(`console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(subpath)}))))`),
-  );
+  const names = `Object.keys(await import(${JSON.stringify(subpath)}))`;
+  return JSON.parse(user.runProgram(`console.log(JSON.stringify(${names}))`));
 }
 
 const texts = ["package.json", "README.md", "LICENSE"];

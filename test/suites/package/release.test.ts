@@ -104,15 +104,13 @@ describe("a release of the checkout's version", () => {
     expect(git("rev-list", "--count", "HEAD")).toBe("1");
     expect(git("rev-parse", `v${current}^{commit}`)).toBe(git("rev-parse", "HEAD"));
     expect(git("cat-file", "-t", `v${current}`)).toBe("tag");
-    expect(git("tag", "--list", "--format=%(contents)", `v${current}`)).toBe(
-      read("dist/release/RELEASE_NOTES.md").trim(),
-    );
+    const message = git("tag", "--list", "--format=%(contents)", `v${current}`);
+    expect(message).toBe(read("dist/release/RELEASE_NOTES.md").trim());
   });
 
   test("writes release notes from the changelog, with headings", () => {
-    expect(read("dist/release/RELEASE_NOTES.md")).toMatch(
-      /^### The plant store \(`plantstore`\)\n[^]*\n### Protoport\n/,
-    );
+    const notes = read("dist/release/RELEASE_NOTES.md");
+    expect(notes).toMatch(/^### The plant store \(`plantstore`\)\n[^]*\n### Protoport\n/);
   });
 
   test("writes a tarball for each package, an SBOM, notes and checksums", () => {

@@ -85,11 +85,8 @@ async function failedTests(files: readonly string[]): Promise<string[]> {
   const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
   const args = ["run", "--project", "unit", ...files];
   const environment = { PATH, NO_COLOR: "1" };
-  const { exitCode, stdout, stderr } = await runProgram("vitest", args, {
-    folder: copy.folder,
-    environment,
-    limitMs: buildLimitMs,
-  });
+  const options = { folder: copy.folder, environment, limitMs: buildLimitMs };
+  const { exitCode, stdout, stderr } = await runProgram("vitest", args, options);
   const failed = [...stdout.matchAll(/^ *× (.*?)(?: \d+ms)?$/gm)].map(([, title = ""]) => title);
   expect(exitCode, stdout + stderr).toBe(failed.length === 0 ? 0 : 1);
   return failed;

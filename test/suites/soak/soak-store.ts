@@ -53,11 +53,8 @@ export async function soakStore(
   await using stack = await startStack(folder, database.url, releases.old, dice, onProblem);
   await using lossy = await startLossyLink(stack.proxyPort, dice);
   const longLived = [stack.replicas[1], stack.proxy];
-  const callers = new Callers(
-    routesTo(stack.proxyPort, lossy.port, stack.replicaPorts, onProblem),
-    dice,
-    callerOptions,
-  );
+  const routes = routesTo(stack.proxyPort, lossy.port, stack.replicaPorts, onProblem);
+  const callers = new Callers(routes, dice, callerOptions);
   const supply = new PlantSupply(callers, async (ids) => {
     const file = join(folder, `plants-${ids[0]}.txt`);
     // The plants before them have been deleted in the meantime, and the import must not restore them.

@@ -63,10 +63,8 @@ function openHttp1(port: number, { httpMethod, path, header, body }: LeftRequest
 function openHttp2(port: number, requests: readonly LeftRequest[], cancels: boolean): LeavingClient {
   const session = connectHttp2(`http://127.0.0.1:${port}`).on("error", () => undefined);
   const streams = requests.map(({ httpMethod, path, header, body }) => {
-    const stream = session.request(
-      { ":method": httpMethod, ":path": path, ...header },
-      { endStream: body === undefined },
-    );
+    const fields = { ":method": httpMethod, ":path": path, ...header };
+    const stream = session.request(fields, { endStream: body === undefined });
     stream.on("error", () => undefined);
     if (body !== undefined) stream.end(body);
     return stream;

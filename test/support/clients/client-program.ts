@@ -35,10 +35,8 @@ export interface RunningClient {
 
 export function startClient({ command, folder, environment }: ClientProgram, args: readonly string[]): RunningClient {
   const [file, ...first] = command;
-  const child = spawn(file, [...first, ...args], {
-    cwd: folder ?? projectFolder,
-    env: { ...process.env, ...environment },
-  });
+  const env = { ...process.env, ...environment };
+  const child = spawn(file, [...first, ...args], { cwd: folder ?? projectFolder, env });
   const lines = readLines(child);
   const send = async (what: string, token = "-", amount: number | "-" = "-"): Promise<string> => {
     child.stdin.write(`${what} ${token} ${amount}\n`);

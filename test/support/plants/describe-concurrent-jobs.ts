@@ -68,11 +68,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
       run: (opened) =>
         withImport(opened, (one) =>
           withImport(opened, async (other) => {
-            const [outcomes] = await Promise.all([
-              deleteTogether(opened.store, upTo(10)),
-              one.add(upTo(20)),
-              other.add(upTo(20)),
-            ]);
+            const deleting = deleteTogether(opened.store, upTo(10));
+            const [outcomes] = await Promise.all([deleting, one.add(upTo(20)), other.add(upTo(20))]);
             expect(outcomes).not.toContain(false);
             expect(await opened.plants()).toEqual(upTo(20).slice(10));
           }),
@@ -99,10 +96,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
       plants: upTo(20),
       run: async (opened) => {
         const restoring = async (running: PlantImport): Promise<void> => {
-          const [outcomes, { added, present }] = await Promise.all([
-            deleteTogether(opened.store, upTo(20)),
-            running.add(upTo(20)),
-          ]);
+          const deleting = deleteTogether(opened.store, upTo(20));
+          const [outcomes, { added, present }] = await Promise.all([deleting, running.add(upTo(20))]);
           expect(outcomes).not.toContain(false);
           expect(added + present).toBe(20);
           expect(await opened.plants()).toHaveLength(added);
@@ -135,9 +130,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           const chunks = database.exportPlants()[Symbol.asyncIterator]();
           const first = await chunks.next();
           await opened.store.delete(last, deleteCall());
-          await withImport(opened, async (running) => void (await running.add([last - 2n, last + 1n])), {
-            restore: true,
-          });
+          const restoring = async (running: PlantImport) => void (await running.add([last - 2n, last + 1n]));
+          await withImport(opened, restoring, { restore: true });
           const rest = await collect({ [Symbol.asyncIterator]: () => chunks });
           expect([first.value, ...rest].flat()).toEqual(expected);
         });

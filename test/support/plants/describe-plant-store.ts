@@ -157,9 +157,8 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       const remaining = await opened.plants();
       expect(remaining).toHaveLength(ids.length - 1);
       const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
-      expect(outcomes).toEqual(
-        ids.map((id) => (remaining.includes(id) ? refused : { status: "fulfilled", value: true })),
-      );
+      const performed = { status: "fulfilled", value: true };
+      expect(outcomes).toEqual(ids.map((id) => (remaining.includes(id) ? refused : performed)));
     });
 
     testOfStore("deletes the existing plant if concurrent calls for two plants use it", async () => {

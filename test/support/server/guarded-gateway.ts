@@ -30,9 +30,6 @@ export async function startGuardedGateway(
     ...(guard === "admit" ? { admit, interceptors: [errorInterceptor] } : { interceptors }),
   });
   const address = await gateway.listen();
-  return {
-    address,
-    baseUrl: `http://${address.address}:${String(address.port)}`,
-    [Symbol.asyncDispose]: () => gateway.close(),
-  };
+  const baseUrl = `http://${address.address}:${String(address.port)}`;
+  return { address, baseUrl, [Symbol.asyncDispose]: () => gateway.close() };
 }

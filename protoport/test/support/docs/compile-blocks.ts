@@ -20,10 +20,8 @@ export function checkCode(blocks: readonly PageBlock[], surroundings: string, pa
     folder = mkdtempSync(join(projectFolder, parent, "code-blocks-"));
     const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
     const up = parent.replaceAll(/[^/]+/g, "..");
-    write(
-      "tsconfig.json",
-      JSON.stringify({ extends: `../${up}/protoport/tsconfig.json`, include: ["."], exclude: [] }),
-    );
+    const configuration = { extends: `../${up}/protoport/tsconfig.json`, include: ["."], exclude: [] };
+    write("tsconfig.json", JSON.stringify(configuration));
     write("surroundings.d.ts", surroundings);
     write("routes.ts", routes);
     write("greetings.ts", "export const greetings = {};\n");

@@ -87,8 +87,7 @@ export function createUserProject(dependencies: Readonly<Record<string, string>>
 export function installedPackages({ path }: UserProject): string[] {
   const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
   const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));
-  const names = manifests.map(
-    (name): string => JSON.parse(readFileSync(join(path, "node_modules", name), "utf8")).name,
-  );
+  const nameOf = (name: string): string => JSON.parse(readFileSync(join(path, "node_modules", name), "utf8")).name;
+  const names = manifests.map(nameOf);
   return names.toSorted();
 }

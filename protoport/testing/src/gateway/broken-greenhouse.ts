@@ -15,9 +15,8 @@ function pump(): never {
   throw Object.assign(error, { request: { authorization: "Bearer s3cret" } });
 }
 
-const sound: GatewayOptions = {
-  routes: (router) => router.service(GreenhouseService, { waterBed: ({ note }) => ({ note }) }),
-};
+const waterBed = ({ note }: { readonly note: string }) => ({ note });
+const sound: GatewayOptions = { routes: (router) => router.service(GreenhouseService, { waterBed }) };
 /** The greenhouses by their broken part. */
 const broken: Readonly<Record<string, GatewayOptions>> = {
   handler: { routes: (router) => router.service(GreenhouseService, { waterBed: pump }) },

@@ -9,8 +9,6 @@ export function descriptorSetOf(...files: readonly DescFile[]): Uint8Array {
     all.add(file);
   };
   files.forEach(add);
-  return toBinary(
-    FileDescriptorSetSchema,
-    create(FileDescriptorSetSchema, { file: [...all].map(({ proto }) => proto) }),
-  );
+  const set = create(FileDescriptorSetSchema, { file: [...all].map(({ proto }) => proto) });
+  return toBinary(FileDescriptorSetSchema, set);
 }

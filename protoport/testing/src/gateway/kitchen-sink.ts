@@ -33,13 +33,11 @@ export async function startKitchenSink(options: Partial<GatewayOptions> = {}): P
   return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
+const same = <Request>(request: Request): Request => request;
+
 function kitchenSinkRoutes(router: ConnectRouter): void {
   router.service(KitchenSink, implementation);
-  router.service(Shelves, {
-    getShelf: (request) => request,
-    chooseShelf: (request) => request,
-    updateShelf: (request) => request,
-  });
+  router.service(Shelves, { getShelf: same, chooseShelf: same, updateShelf: same });
   router.service(LegacySink, { keep: (legacy) => legacy, keepAll: (legacies) => legacies });
 }
 

@@ -13,9 +13,10 @@ export const statelessMeta: Readonly<Record<string, unknown>> = {
 export const toolNameOf = (procedure: string): string => procedure.slice(1).replaceAll(/[./]/g, "_");
 
 export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {
+  const accept = "application/json, text/event-stream";
   const common: readonly Field[] = [
     ["content-type", "application/json"],
-    ["accept", "application/json, text/event-stream"],
+    ["accept", accept],
   ];
   return { httpMethod: "POST", path: "/mcp", header: [...common, ...header], body: Buffer.from(body) };
 }

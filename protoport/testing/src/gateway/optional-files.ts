@@ -17,11 +17,8 @@ const type = { name: "B", field: [stringField("text", 1)] };
 
 function invalid(name: string, content: Partial<FileInit>, problem: string): OptionalFile {
   const { messageType = [], ...more } = content;
-  return {
-    name: `a file ${name}`,
-    files: [{ ...file, syntax: "proto3", ...more, messageType: [type, ...messageType] }],
-    problem,
-  };
+  const files = [{ ...file, syntax: "proto3", ...more, messageType: [type, ...messageType] }];
+  return { name: `a file ${name}`, files, problem };
 }
 
 /** Files that services may import if only options need the files. */

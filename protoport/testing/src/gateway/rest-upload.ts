@@ -21,9 +21,8 @@ export async function openUpload(
 
 async function openHttp1Upload(address: Address, request: string, header: readonly Field[]): Promise<Upload> {
   const connection = await openHttp1(address);
-  const fields = [...header, ["host", "a"], ["transfer-encoding", "chunked"]].map(
-    ([name, value]) => `${name}: ${value}`,
-  );
+  const all = [...header, ["host", "a"], ["transfer-encoding", "chunked"]];
+  const fields = all.map(([name, value]) => `${name}: ${value}`);
   connection.write(`${request} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`);
   return {
     get waitingBytes() {
@@ -31,9 +30,8 @@ async function openHttp1Upload(address: Address, request: string, header: readon
     },
     write: (piece) => {
       const bytes = Buffer.from(piece);
-      connection.write(
-        Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]),
-      );
+      const head = Buffer.from(`${bytes.byteLength.toString(16)}\r\n`);
+      connection.write(Buffer.concat([head, bytes, Buffer.from("\r\n")]));
     },
     end: () => connection.write("0\r\n\r\n"),
     readResponse: () => connection.readResponse(),

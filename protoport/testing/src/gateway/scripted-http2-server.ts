@@ -113,9 +113,6 @@ export function grpcResponse(
   trailer: readonly Field[] = [["grpc-status", "0"]],
   head: readonly Field[] = grpcHead,
 ): Frame[] {
-  return [
-    headersFrame(streamId, head),
-    dataFrame(streamId, body),
-    headersFrame(streamId, trailer, frameFlag.endStream),
-  ];
+  const end = headersFrame(streamId, trailer, frameFlag.endStream);
+  return [headersFrame(streamId, head), dataFrame(streamId, body), end];
 }

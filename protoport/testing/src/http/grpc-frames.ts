@@ -14,8 +14,6 @@ export function grpcHeader(procedure: string): Field[] {
 }
 
 export function sendUnaryCall(connection: FrameConnection, streamId: number, procedure: string): void {
-  connection.send(
-    headersFrame(streamId, grpcHeader(procedure)),
-    dataFrame(streamId, emptyMessage, frameFlag.endStream),
-  );
+  const body = dataFrame(streamId, emptyMessage, frameFlag.endStream);
+  connection.send(headersFrame(streamId, grpcHeader(procedure)), body);
 }

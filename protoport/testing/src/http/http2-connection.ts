@@ -39,9 +39,8 @@ export async function openHttp2(address: Address, tls?: SecureClientSessionOptio
   const open: Http2Connection["open"] = (request, options) => {
     const head = [":method", request.httpMethod, ":path", request.path, ":scheme", scheme];
     if (!request.header.some((field) => field[0] === ":authority")) head.push(":authority", authority);
-    return session.request([...head, ...request.header.flat()], {
-      endStream: options?.endStream ?? request.body === undefined,
-    });
+    const endStream = options?.endStream ?? request.body === undefined;
+    return session.request([...head, ...request.header.flat()], { endStream });
   };
   return {
     session,

@@ -13,9 +13,6 @@ export interface LogLines {
 export function openLogLines(level: LogLevel): LogLines {
   const written: string[] = [];
   const log = openLog(level, { write: (line) => void written.push(line) });
-  return {
-    log,
-    lines: () => written.map((line): Record<string, unknown> => JSON.parse(line)),
-    text: () => written.join(""),
-  };
+  const lines = (): Record<string, unknown>[] => written.map((line): Record<string, unknown> => JSON.parse(line));
+  return { log, lines, text: () => written.join("") };
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, type StdioOptions } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createTempFolder } from "./temp-folder.ts";
 
@@ -29,8 +29,6 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
  */
 export function runWithFault(fault: string, path: string, args: readonly string[]): string {
   const options = ["-f", "-qq", "-P", path, "-e", `inject=${fault}`, "-o", "/dev/null"];
-  return execFileSync("strace", [...options, process.execPath, ...args], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+  const stdio: StdioOptions = ["ignore", "pipe", "ignore"];
+  return execFileSync("strace", [...options, process.execPath, ...args], { encoding: "utf8", stdio });
 }

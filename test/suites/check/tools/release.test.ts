@@ -49,9 +49,8 @@ test("a release updates tarball and image names in pages and deploy/", () => {
 
 test("the SBOM contains no tarball paths from the build machine", () => {
   const site = { type: "website", url: "https://a.example" };
-  const bill = {
-    components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
-  };
+  const distribution = { type: "distribution", url: "file:/home/a.tgz" };
+  const bill = { components: [{ name: "a", externalReferences: [distribution, site] }] };
   const want = { components: [{ name: "a", externalReferences: [site] }] };
   expect(JSON.parse(withoutFiles(JSON.stringify(bill)))).toEqual(want);
 });

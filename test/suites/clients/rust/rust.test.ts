@@ -6,11 +6,8 @@ import { hasProgram } from "@protoport/testing/process";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {
   // tonic reports CANCELLED when its own deadline timer fires first, and otherwise the server's error.
-  describeClient({
-    name: "tonic",
-    build: () => buildRustClient(),
-    onDeadline: /^(?:1 Timeout expired|4 the operation timed out)$/,
-  });
+  const onDeadline = /^(?:1 Timeout expired|4 the operation timed out)$/;
+  describeClient({ name: "tonic", build: () => buildRustClient(), onDeadline });
   describeExample({
     language: "rust",
     program: "src/main.rs",

@@ -52,9 +52,8 @@ async function read(pieces: AsyncIterable<Piece>, { outcomeOf }: Streams): Promi
   let expected = 0;
   try {
     for await (const piece of pieces) {
-      counts.add(
-        piece.number === expected ? `${piece.content.length} bytes` : `number ${piece.number} for ${expected}`,
-      );
+      const isExpected = piece.number === expected;
+      counts.add(isExpected ? `${piece.content.length} bytes` : `number ${piece.number} for ${expected}`);
       expected++;
     }
   } catch (error) {

@@ -196,10 +196,8 @@ async function refusalOfServe(environment: Environment): Promise<string | undefi
  * reports them, but `serve` starts.
  */
 async function expectAgreement(environment: Environment, invalid: readonly string[]): Promise<void> {
-  const refusals = [
-    await refusalOfCheck({ ...defaults, ...environment }),
-    await refusalOfServe({ ...defaults, ...environment }),
-  ];
+  const all = { ...defaults, ...environment };
+  const refusals = [await refusalOfCheck(all), await refusalOfServe(all)];
   const name = invalid.length === 0 ? undefined : expect.stringMatching(`\\b(${invalid.join("|")})\\b`);
   expect(refusals).toEqual([name, name]);
 }

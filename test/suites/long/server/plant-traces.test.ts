@@ -149,10 +149,8 @@ test("a batch span links to every call in it", async () => {
 
 test("a server exports metrics at intervals, and once more when it stops", async () => {
   await using collector = await startOtlpReceiver();
-  await using traced = await startWithCommits(collector.url, {
-    OTEL_METRIC_EXPORT_INTERVAL: "20",
-    OTEL_TRACES_EXPORTER: "none",
-  });
+  const variables = { OTEL_METRIC_EXPORT_INTERVAL: "20", OTEL_TRACES_EXPORTER: "none" };
+  await using traced = await startWithCommits(collector.url, variables);
   await deletePlant(traced, 1n);
   const expected = ["rpc.server.call.duration", "gateway.connections", "db.client.operation.duration"];
   await expect.poll(() => [...collector.metrics]).toEqual(expect.arrayContaining(expected));

@@ -68,11 +68,8 @@ function ofJwt(off: Environment, on: Environment, ...signed: Parameters<Identity
 /** Compares what an introspection endpoint gets, and whether its response is accepted. */
 function ofIntrospection(on: Environment, response: object = {}): Effect {
   introspected = response;
-  return [
-    introspection,
-    { ...introspection, ...on },
-    async (server) => [await deletePlant(server, "opaque"), received],
-  ];
+  const both = { ...introspection, ...on };
+  return [introspection, both, async (server) => [await deletePlant(server, "opaque"), received]];
 }
 
 const deletes: Effect[2] = (server) => deletePlant(server, token);

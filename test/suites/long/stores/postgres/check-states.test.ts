@@ -121,10 +121,8 @@ describe("check", () => {
     await using _ = lockedBy.get(created);
     const before = await recordCount(created);
     const { exitCode, err } = await check(url);
-    expect({ exitCode, text: err.join("\n") }).toEqual({
-      exitCode: isReady ? 0 : 1,
-      text: expect.stringContaining(words),
-    });
+    const text = err.join("\n");
+    expect({ exitCode, text }).toEqual({ exitCode: isReady ? 0 : 1, text: expect.stringContaining(words) });
     expect(err.some((line) => line.includes(noStandby))).toBe(isReady);
     expect(await isServerReady(url)).toBe(isReady);
     expect(await recordCount(created)).toEqual(before);

@@ -36,9 +36,8 @@ async function startPlainServer(): Promise<PlainServer> {
 }
 
 async function connectWith(port: number, parameters: string): Promise<void> {
-  await using session = closing(
-    new Session(readServerUrl(`postgres://tester:secret@127.0.0.1:${port}/plants?${parameters}`)),
-  );
+  const url = `postgres://tester:secret@127.0.0.1:${port}/plants?${parameters}`;
+  await using session = closing(new Session(readServerUrl(url)));
   await session.connect();
 }
 

@@ -229,9 +229,8 @@ describe("a deletion with a key that another process uses concurrently", () => {
     const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
     stores.push(opened.store);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
-    const same = await Promise.all(
-      stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`)))),
-    );
+    const deletions = stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`))));
+    const same = await Promise.all(deletions);
     expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
     // Each process deletes a different plant.
     const different = await Promise.all(
@@ -243,11 +242,8 @@ describe("a deletion with a key that another process uses concurrently", () => {
     );
     for (let n = 0; n < 25; n++) {
       expect(different.map((results) => results[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
-      expect(different.map((results) => results[n]).filter((one) => one?.status === "rejected")).toEqual([
-        taken,
-        taken,
-        taken,
-      ]);
+      const rejected = different.map((results) => results[n]).filter((one) => one?.status === "rejected");
+      expect(rejected).toEqual([taken, taken, taken]);
     }
     await Promise.all(stores.slice(0, 3).map((store) => store.close()));
     expect(await column(opened.url, "SELECT count(*) FROM plants")).toEqual(["75"]);

@@ -68,10 +68,8 @@ describe("start-up parameters", () => {
     async (isRefused) => {
       await using pooler = await startRefusing((startup) => isRefused && hasOptions(startup), "0A000");
       const { direct, pooled } = await createRoleStore(`hurried_${isRefused}`, pooler);
-      await runSql(
-        direct,
-        "CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE); INSERT INTO beds VALUES (1)",
-      );
+      const references = "plant bigint REFERENCES plants ON DELETE CASCADE";
+      await runSql(direct, `CREATE TABLE beds (${references}); INSERT INTO beds VALUES (1)`);
       const locking = await openClient(direct, "BEGIN; SELECT FROM beds FOR UPDATE");
       await using store = closing(await openPostgresStore({ url: pooled }));
       const [locked, other] = [1n, 2n].map((id) => store.delete(id, deleteCall()));

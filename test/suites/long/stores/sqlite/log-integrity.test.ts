@@ -249,9 +249,7 @@ describe("an SQLite store in use", () => {
     { name: "make the file smaller", use: (_file, other) => other.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") },
     { name: "shorten a long log", use: (_file, other) => {
         other.exec("PRAGMA journal_size_limit = 4096; CREATE TABLE IF NOT EXISTS other (x)");
-        other.exec(
-          "INSERT INTO other VALUES (randomblob(10000000)); PRAGMA wal_checkpoint(RESTART); DELETE FROM other",
-        );
+        other.exec("INSERT INTO other VALUES (randomblob(1e7)); PRAGMA wal_checkpoint(RESTART); DELETE FROM other");
       } },
     { name: "import", use: async (file) => {
         await using database = await openSqliteDatabase(file);

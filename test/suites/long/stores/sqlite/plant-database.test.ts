@@ -154,9 +154,8 @@ describe("backing up", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     writeFileSync(folder.file("copy.db"), "precious");
-    expect(() => backUp(folder.file("plants.db"), folder.file("copy.db"))).toThrow(
-      /copy\.db: the file already exists$/,
-    );
+    const [from, to] = [folder.file("plants.db"), folder.file("copy.db")];
+    expect(() => backUp(from, to)).toThrow(/copy\.db: the file already exists$/);
     expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
   });
 

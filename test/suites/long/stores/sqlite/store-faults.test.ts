@@ -29,9 +29,8 @@ describe("an SQLite store with a fault", () => {
     const entry = new URL("../../../../support/plants/delete-with-small-files.ts", import.meta.url).pathname;
     // The limit is in blocks with 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
     // oxfmt-ignore
-    const { stdout } = await run("sh", [
-      "-c", 'ulimit -f 1000; exec "$@"', "sh", process.execPath, entry, file, "5000",
-    ]);
+    const limited = ["-c", 'ulimit -f 1000; exec "$@"', "sh", process.execPath, entry, file, "5000"];
+    const { stdout } = await run("sh", limited);
     const { results, problem } = JSON.parse(stdout);
     expect(problem).toBe(`${file}: reading from or writing to the disk failed`);
     const acknowledged = results.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));

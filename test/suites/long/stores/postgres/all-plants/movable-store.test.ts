@@ -74,10 +74,8 @@ test("a move changes nothing if a source record has two keys", async () => {
 test("a slow target does not trigger the source role's idle timeout", async () => {
   const source = await createUsedStore(postgres);
   const owner = urlOf(source);
-  await runSql(
-    owner,
-    "CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET idle_in_transaction_session_timeout = '1s'",
-  );
+  const limit = "idle_in_transaction_session_timeout = '1s'";
+  await runSql(owner, `CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET ${limit}`);
   const hasty: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=hasty") };
   const moving = withMovable(hasty, await sqlite.create(), (reading, target) => {
     const insertPlants: MovableStore["insertPlants"] = async (ids) => {

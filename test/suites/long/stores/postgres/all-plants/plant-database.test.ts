@@ -20,9 +20,7 @@ describe("importing into PostgreSQL", () => {
     const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
     const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
-    await deleting.query(
-      "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
-    );
+    await deleting.query(recordSql);
     await using database = await openPostgresDatabase(withStrictIsolation(url));
     await using running = await database.startImport();
     const counts = running.add(ids);
@@ -191,10 +189,8 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);
     const [schema] = (searchParams.get("options") ?? "").split("=").toReversed();
-    await runSql(
-      url,
-      `GRANT USAGE ON SCHEMA ${schema} TO gardener; GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO gardener`,
-    );
+    const select = `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO gardener`;
+    await runSql(url, `GRANT USAGE ON SCHEMA ${schema} TO gardener; ${select}`);
     await using database = await openPostgresDatabase(url.replace("user=tester", "user=gardener"));
     await using running = await database.startImport();
     await expect(running.add([1n])).rejects.toThrow(/permission denied for table plants$/);

@@ -107,11 +107,8 @@ async function find(url: string, sql = ""): Promise<string> {
 
 describe("a store's schema", () => {
   test("is the first one in the search_path that contains a store", async () => {
-    const [empty, store, other] = [
-      await server.createSchema(),
-      await server.createPlants(),
-      await server.createPlants(),
-    ];
+    const empty = await server.createSchema();
+    const [store, other] = [await server.createPlants(), await server.createPlants()];
     const path = (...urls: readonly string[]): string => withSearchPath(empty, urls.map(nameOf).join());
     await expect(find(path(empty, store, other))).resolves.toBe(nameOf(store));
     await expect(find(path(other, store))).resolves.toBe(nameOf(other));
@@ -167,9 +164,8 @@ describe("settings in the options of the database URL", () => {
     const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
     const { exitCode, err } = await runCommand([command], environment, "7\n");
     expect(exitCode).toBe(1);
-    expect(err.join("\n")).toContain(
-      "the options in the database URL set search_path, but the server did not get this setting",
-    );
+    const words = "the options in the database URL set search_path, but the server did not get this setting";
+    expect(err.join("\n")).toContain(words);
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 

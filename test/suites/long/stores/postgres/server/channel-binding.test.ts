@@ -30,9 +30,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function connectAs(user: string, parameters: string, to = port): Promise<unknown> {
-  await using session = closing(
-    new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`)),
-  );
+  const url = `postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`;
+  await using session = closing(new Session(readServerUrl(url)));
   return await session.query("SELECT current_user");
 }
 
@@ -66,9 +65,8 @@ test("channel_binding=require sends no password to a server that requests it in 
   await once(plain.listen(0, "127.0.0.1"), "listening");
   const address = plain.address();
   const to = typeof address === "object" ? address?.port : undefined;
-  await expect(connectAs("tester", "sslmode=disable&channel_binding=require", to)).rejects.toThrow(
-    "requests the password",
-  );
+  const connecting = connectAs("tester", "sslmode=disable&channel_binding=require", to);
+  await expect(connecting).rejects.toThrow("requests the password");
   await once(plain.close(), "close");
   expect(received).toHaveLength(1);
   expect(received.join("")).not.toContain("secret");
