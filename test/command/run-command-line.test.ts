@@ -66,6 +66,7 @@ test.each(
     ["a token name with a space", ["token", "create", "my token"], "the name must be"],
     ["a token expiry on a date that does not exist", ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
       "the expiry must be"],
+    ["records since a day that does not exist", ["deletions", "--since", "2030-02-31"], "--since must be a duration"],
     ["a misspelt token scope", ["token", "create", "ci", "--scope", "plants:delet"],
       'unknown scope "plants:delet", did you mean "plants:delete"?'],
     ["an unknown token scope", ["token", "create", "ci", "--scope", "read"],

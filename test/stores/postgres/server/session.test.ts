@@ -112,14 +112,33 @@ describe("a session", () => {
     await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
   });
 
+  // Authentication messages (postgresql.org/docs/current/protocol-message-formats.html).
+  test.for([
+    ["requests the password", "R\0\0\0\x08\0\0\0\x03"],
+    ["requests an MD5 hash of the password", "R\0\0\0\x0c\0\0\0\x05salt"],
+    ["offers only SCRAM-SHA-256", "R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0"],
+    ["does not authenticate the user", "R\0\0\0\x08\0\0\0\0"],
+  ] as const)("with channel_binding=require sends no password to a server that %s", async ([reason, reply]) => {
+    const received: string[] = [];
+    await using plain = await forward((message) => {
+      received.push(message.toString("latin1"));
+      return { reply: Buffer.from(reply), isOver: false };
+    });
+    const parameters = "sslmode=disable&channel_binding=require";
+    await using session = sessionOf(`postgres://ann:secret@127.0.0.1:${plain.port}/p?${parameters}`);
+    await expect(session.connect()).rejects.toThrow(`channel_binding is require, but the server ${reason}`);
+    expect([received.length, received.join().includes("secret")]).toEqual([1, false]);
+  });
+
   test("sets the timeouts on the server", async () => {
     await using session = sessionOf(await server.createSchema(), timeouts);
     const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     expect(rows).toEqual([["123ms", "4567ms"]]);
   });
 
-  test("connects without timeouts if a pooler refuses them", async () => {
-    await using pooler = await startPoolerLike();
+  const refusals = ["08P01", "0A000", "22023", "42501", "42704", "55P02"];
+  test.each(refusals)("connects without timeouts if a pooler refuses them with %s", async (sqlState) => {
+    await using pooler = await startPoolerLike(sqlState);
     await using session = sessionOf(urlOf(pooler), timeouts);
     await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
   });
@@ -619,8 +638,8 @@ function refuseOverTls(client: Socket): void {
 const sslRequest = Buffer.from("0000000804d2162f", "hex");
 
 /** A proxy that refuses start-up parameters like PgBouncer. */
-function startPoolerLike(): Promise<Forwarding> {
-  const reply = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
+function startPoolerLike(sqlState: string): Promise<Forwarding> {
+  const reply = errorMessage(`SFATAL\0VFATAL\0C${sqlState}\0Munsupported startup parameter: statement_timeout\0\0`);
   return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
 }
 
