@@ -26,13 +26,7 @@ export function serveDescribed(
   { messages = [], file = {}, mcp = { tools: ["*"] }, gateway }: DescribedOptions = {},
 ): FetchHandler {
   const type = ".hostile.v1.M";
-  const method = rpcs.map((rpc) => ({
-    inputType: type,
-    outputType: type,
-    clientStreaming: false,
-    serverStreaming: false,
-    ...rpc,
-  }));
+  const method = rpcs.map((rpc) => ({ inputType: type, outputType: type, ...rpc }));
   const wrappers = StringValueSchema.file.proto;
   const common = { name: "h.proto", package: "hostile.v1", syntax: "proto3", dependency: [wrappers.name] };
   const messageType = messages.length === 0 ? [{ name: "M" }] : [...messages];

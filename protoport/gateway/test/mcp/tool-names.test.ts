@@ -1,7 +1,7 @@
-import { create, createFileRegistry, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // Names for tools from several services, of which a later one may be hostile.
 
@@ -10,16 +10,14 @@ function methodOf(fullName: string): DescMethod {
   const [name = "", service = "", ...parts] = fullName.split(".").toReversed();
   const packageName = parts.toReversed().join(".");
   const type = `.${packageName}.M`;
-  const file: MessageInitShape<typeof FileDescriptorProtoSchema> = {
-    name: `${fullName}.proto`,
+  const method = [{ name, inputType: type, outputType: type }];
+  const file = {
+    name: "a.proto",
     package: packageName,
-    syntax: "proto3",
     messageType: [{ name: "M" }],
-    service: [{ name: service, method: [{ name, inputType: type, outputType: type }] }],
+    service: [{ name: service, method }],
   };
-  const registry = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
-  const [found] = registry.getService(`${packageName}.${service}`)?.methods ?? [];
-  return found ?? expect.unreachable("no method");
+  return serviceIn(file, `${packageName}.${service}`).methods[0] ?? expect.unreachable("no method");
 }
 
 function namesOf(fullNames: readonly string[], tools: McpOptions["tools"] = ["*"]): readonly string[] {
@@ -43,13 +41,8 @@ test.each([
   [lookalike.replaceAll("_", "."), expect.stringMatching(/^shop_v1_Orders_Get0_a2c92dd8_[0-9a-f]{8}$/)],
   [long.replace("Long.Get", "Long_Get"), expect.stringMatching(/^b{46}_Long_Get_[0-9a-f]{8}$/)],
 ])("the tool name of $0 does not depend on other RPCs", (name, expected) => {
-  const others = [
-    "shop_v1.Orders.Get0",
-    "shop.v1_Orders.Get0",
-    "shop.v1.Orders.Get0",
-    long,
-    lookalike.replaceAll("_", "."),
-  ];
+  const similar = ["shop_v1.Orders.Get0", "shop.v1_Orders.Get0", "shop.v1.Orders.Get0"];
+  const others = [...similar, long, lookalike.replaceAll("_", ".")];
   const alone = namesOf([name]);
   expect(alone).toEqual([expected]);
   const last = namesOf([...others.filter((other) => other !== name), name]);

@@ -46,22 +46,17 @@ test.each(selections)("$name in the option tools lists matching RPCs, not client
 });
 
 test("a tool's definition is derived from its RPC", async () => {
-  expect(await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.GetReading"] })).toEqual([
-    {
-      name: `${service}_GetReading`,
-      title: "Get Reading",
-      description: "The RPC greenhouse.v1.GreenhouseService.GetReading.",
-      inputSchema: { type: "object", properties: { sensor: { type: "string" } } },
-      outputSchema: {
-        type: "object",
-        properties: {
-          sensor: { type: "string" },
-          degreesCelsius: { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] },
-        },
-      },
-      annotations: { readOnlyHint: true },
-    },
-  ]);
+  const sensor = { type: "string" };
+  const degreesCelsius = { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] };
+  const want = {
+    name: `${service}_GetReading`,
+    title: "Get Reading",
+    description: "The RPC greenhouse.v1.GreenhouseService.GetReading.",
+    inputSchema: { type: "object", properties: { sensor } },
+    outputSchema: { type: "object", properties: { sensor, degreesCelsius } },
+    annotations: { readOnlyHint: true },
+  };
+  expect(await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.GetReading"] })).toEqual([want]);
 });
 
 test("a server stream's tool has an array of messages as output", async () => {
@@ -78,12 +73,8 @@ test("the function tools can replace a tool's name, title, description and hints
   const [commented] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WaterBed"], comments });
   expect(commented).toMatchObject({ description: "Waters a bed.", annotations: {} });
   const [tool] = await toolsOf({ tools: ({ name }) => name === "WaterBed" && tools() });
-  expect(tool).toMatchObject({
-    name: "water",
-    title: "Water!",
-    description: "Waters.",
-    annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false, readOnlyHint: false },
-  });
+  const annotations = { destructiveHint: true, idempotentHint: true, openWorldHint: false, readOnlyHint: false };
+  expect(tool).toMatchObject({ name: "water", title: "Water!", description: "Waters.", annotations });
 });
 
 test("server/discover reports the options serverInfo and instructions", async () => {
@@ -155,9 +146,8 @@ describe("tools/list with the option isListed", () => {
     async (cursor) => {
       const params = { cursor: JSON.parse(cursor) };
       const response = await connections.exchange(greenhouse.address, "1.1", statelessRequest("tools/list", params));
-      expect(JSON.parse(String(response.body))).toMatchObject({
-        error: { code: -32602, message: "the cursor is not valid" },
-      });
+      const error = { code: -32602, message: "the cursor is not valid" };
+      expect(JSON.parse(String(response.body))).toMatchObject({ error });
     },
   );
 });

@@ -1,5 +1,4 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
@@ -12,7 +11,7 @@ import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../src/health/index.ts";
-import { messageIn, serviceIn } from "../../../testing/src/gateway/file-init.ts";
+import { messageIn, serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { KitchenSink, NestedSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -221,13 +220,12 @@ describe("the schema of a request body", () => {
 });
 
 describe("the description of a response", () => {
+  const nestedSchema = { $ref: "#/components/schemas/Nested" };
+
   test.each([
     ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
     ["DELETE /v1/sinks/{f_int64}", { type: "object", additionalProperties: false }],
-    [
-      "GET /v1/response/nested",
-      { anyOf: [{ $ref: "#/components/schemas/Nested" }, { type: "null" }], description: "One inside." },
-    ],
+    ["GET /v1/response/nested", { anyOf: [nestedSchema, { type: "null" }], description: "One inside." }],
     ["GET /v1/response/time", { anyOf: [{ type: "string", format: "date-time" }, { type: "null" }] }],
     ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
     ["GET /v1/response/int64", { ...int64, description: "A long one." }],
@@ -358,24 +356,11 @@ const getRule = (selector: string, path: string) => ({ selector, pattern: { case
 /** Returns a deprecated service. Its only RPC is not deprecated, and its message has a oneof with 51 strings. */
 function retiredService(packageName: string): DescService {
   const type = `.${packageName}.Query`;
-  const { STRING } = FieldDescriptorProto_Type;
-  const field = Array.from({ length: 51 }, (_, at) => ({
-    name: `by${at}`,
-    jsonName: `by${at}`,
-    number: at + 1,
-    type: STRING,
-    label: FieldDescriptorProto_Label.OPTIONAL,
-    oneofIndex: 0,
-  }));
-  const file = {
-    name: `${packageName}.proto`,
-    package: packageName,
-    syntax: "proto3",
-    messageType: [{ name: "Query", oneofDecl: [{ name: "by" }], field }],
-    service: [
-      { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
-    ],
-  };
+  const field = Array.from({ length: 51 }, (_, at) => ({ ...stringField(`by${at}`, at + 1), oneofIndex: 0 }));
+  const messageType = [{ name: "Query", oneofDecl: [{ name: "by" }], field }];
+  const method = [{ name: "Find", inputType: type, outputType: type }];
+  const service = [{ name: "Finder", options: { deprecated: true }, method }];
+  const file = { name: `${packageName}.proto`, package: packageName, syntax: "proto3", messageType, service };
   return serviceIn(file, `${packageName}.Finder`);
 }
 
@@ -558,16 +543,12 @@ test("the document omits an RPC that the option omit names", () => {
 });
 
 test("in OpenAPI 3.2, a stream is described by itemSchema", () => {
-  const rules = [
-    {
-      selector: `${GreenhouseService.typeName}.ControlClimate`,
-      pattern: { case: "post", value: "/climate" },
-      body: "*",
-    },
-  ] as const;
+  const selector = `${GreenhouseService.typeName}.ControlClimate`;
+  const rules = [{ selector, pattern: { case: "post", value: "/climate" }, body: "*" }] as const;
   const { openapi, paths } = createOpenApi([GreenhouseService], { openapi: "3.2.0", info, rest: { rules } });
   const sent = { $ref: "#/components/schemas/Reading" };
   const answered = { $ref: "#/components/schemas/Adjustment" };
+  const lastEvent = { properties: { event: { enum: ["end", "error"] } }, required: ["event"] };
   const { requestBody, responses } = paths["/climate"]?.post ?? {};
   expect(openapi).toBe("3.2.0");
   const want = { "application/x-ndjson": { itemSchema: sent }, "application/jsonl": { itemSchema: sent } };
@@ -576,14 +557,7 @@ test("in OpenAPI 3.2, a stream is described by itemSchema", () => {
     "application/x-ndjson": { itemSchema: answered },
     "application/jsonl": { itemSchema: answered },
     "application/json": { schema: { type: "array", items: answered } },
-    "text/event-stream": {
-      itemSchema: {
-        oneOf: [
-          { properties: { data: { contentSchema: answered } } },
-          { properties: { event: { enum: ["end", "error"] } }, required: ["event"] },
-        ],
-      },
-    },
+    "text/event-stream": { itemSchema: { oneOf: [{ properties: { data: { contentSchema: answered } } }, lastEvent] } },
   });
   // RPCs without streams are described as before.
   expect(paths["/beds/{bed}:water"]).toEqual(

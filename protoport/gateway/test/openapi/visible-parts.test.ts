@@ -27,13 +27,9 @@ function field(name: string, number: number, labels = "", others: FieldInit = {}
 function rpc(name: string, pattern: { case: "get" | "post"; value: string }, labels = "", type = "Parcel"): MethodInit {
   const options: MethodOptions = create(MethodOptionsSchema);
   setExtension(options, http, create(HttpRuleSchema, { pattern }));
-  const inputType = `.parcels.v1.${type}`;
-  return {
-    name,
-    inputType,
-    outputType: inputType,
-    options: labels === "" ? options : restrictedTo(labels, MethodOptionsSchema, options),
-  };
+  const [inputType, outputType] = [`.parcels.v1.${type}`, `.parcels.v1.${type}`];
+  const own = labels === "" ? options : restrictedTo(labels, MethodOptionsSchema, options);
+  return { name, inputType, outputType, options: own };
 }
 
 const get = (value: string): { case: "get"; value: string } => ({ case: "get", value });

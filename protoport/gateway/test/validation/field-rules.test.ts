@@ -77,12 +77,7 @@ test.each<{ readonly name: string; readonly rules: readonly Rules[]; readonly ch
 const cel = [{ id: "a", expression: "this != 'x'" }];
 const lengthRules = string({ minLen: 6n });
 
-test.each<{
-  readonly name: string;
-  readonly rules: Rules;
-  readonly change?: Change;
-  readonly want: readonly string[] | undefined;
-}>(
+test.each<{ name: string; rules: Rules; change?: Change; want: readonly string[] | undefined }>(
   // oxfmt-ignore
   [
     { name: "undefined without keywords", rules: string({}), want: undefined },

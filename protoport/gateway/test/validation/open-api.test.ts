@@ -36,11 +36,8 @@ test("a tool's input schema contains keywords for the rules", async () => {
   const mcp = createMcp({ tools: ["signup.v1.SignupService.Register"], validation });
   await using signup = await startSignup(validation, { mcp });
   const { body } = await exchangeHttp1(signup.address, statelessRequest("tools/list", {}));
-  expect(JSON.parse(body.toString())).toMatchObject({
-    result: {
-      tools: [{ inputSchema: { required: ["name", "email", "age"], properties: { name: { minLength: 2 } } } }],
-    },
-  });
+  const inputSchema = { required: ["name", "email", "age"], properties: { name: { minLength: 2 } } };
+  expect(JSON.parse(body.toString())).toMatchObject({ result: { tools: [{ inputSchema }] } });
 });
 
 test("without the option validation, the schema has no keywords for rules", () => {
@@ -79,17 +76,11 @@ function notesThat(expression: string): DescService {
 }
 
 test.each([
-  [
-    "the generated example if its rule accepts the example",
-    "this.text0 == this.text1",
-    [{ text0: "text", text1: "text" }],
-  ],
+  ["the generated example if its rule accepts it", "this.text0 == this.text1", [{ text0: "text", text1: "text" }]],
   ["no example if its rule refuses all generated examples", "this.text0 != this.text1", undefined],
 ])("a message has %s", (_name, expression, want) => {
-  const rest = {
-    rules: [{ selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" }],
-  } as const;
-  const { components } = createOpenApi([notesThat(expression)], { ...options, validation, rest });
+  const rules = [{ selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" }] as const;
+  const { components } = createOpenApi([notesThat(expression)], { ...options, validation, rest: { rules } });
   expect(components?.schemas?.["Note"]).toHaveProperty("properties.text0");
   expect(components?.schemas?.["Note"]?.["examples"]).toEqual(want);
 });

@@ -132,12 +132,7 @@ test("the schema of a required field with presence accepts the zero value", () =
   expect(keywordsOfField("maybeInt64", { required: true })?.value).toEqual({});
 });
 
-test.each<{
-  readonly name: string;
-  readonly field: keyof typeof SinkSchema.field;
-  readonly rules: Rules;
-  readonly want: FieldKeywords;
-}>(
+test.each<{ name: string; field: keyof typeof SinkSchema.field; rules: Rules; want: FieldKeywords }>(
   // oxfmt-ignore
   [
     { name: "elements of a list", field: "tags",

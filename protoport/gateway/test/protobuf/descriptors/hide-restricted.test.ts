@@ -38,16 +38,11 @@ const message = (name: string): FieldMembers => ({ type: Type.MESSAGE, typeName:
 
 /** A definition with one internal element for each kind. Each element's comment is its name. */
 function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): Uint8Array {
-  const comments = {
-    "4,1": "Order",
-    "4,1,2,0": "secret",
-    "4,1,2,1": "text",
-    "4,1,2,6": "kind",
-    "5,0,2,1": "HIDDEN",
-    "5,0,2,2": "SHOWN",
-    "6,0,2,0": "Hidden",
-    "6,0,2,1": "Shown",
-  };
+  const ofMessages = { "4,1": "Order", "4,1,2,0": "secret", "4,1,2,1": "text", "4,1,2,6": "kind" };
+  const others = { "5,0,2,1": "HIDDEN", "5,0,2,2": "SHOWN", "6,0,2,0": "Hidden", "6,0,2,1": "Shown" };
+  const location = Object.entries({ ...ofMessages, ...others }).map(([path, leadingComments]) => {
+    return { path: path.split(",").map(Number), leadingComments };
+  });
   const file = create(FileDescriptorProtoSchema, {
     name: "a.proto",
     package: "a",
@@ -80,12 +75,7 @@ function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): U
       { name: "InternalShop", options: restrictedTo("INTERNAL", ServiceOptionsSchema),
         method: [{ name: "Buy", inputType: ".a.Order", outputType: ".a.Order" }] },
     ],
-    sourceCodeInfo: {
-      location: Object.entries(comments).map(([path, leadingComments]) => ({
-        path: path.split(",").map(Number),
-        leadingComments,
-      })),
-    },
+    sourceCodeInfo: { location },
   });
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
 }
@@ -111,13 +101,8 @@ const everything = {
   types: ["Internal", "Internal.Inner", "Secret"],
 };
 
-const nothing = {
-  rpcs: ["Shop.Shown"],
-  fields: ["text", "kind"],
-  oneofs: ["second kind"],
-  values: ["NONE", "SHOWN"],
-  types: [],
-};
+const values = ["NONE", "SHOWN"];
+const nothing = { rpcs: ["Shop.Shown"], fields: ["text", "kind"], oneofs: ["second kind"], values, types: [] };
 
 describe("readDescriptorSet() with restricted elements", () => {
   test.each([
@@ -198,32 +183,22 @@ function messageRules(oneofs: readonly { readonly fields: readonly string[]; rea
 
 test("hidden fields are removed from oneof rules in buf.validate", () => {
   const others = { no: 50_000, wireType: WireType.Varint, data: new BinaryWriter().uint32(7).finish() };
+  const [both, text, secret] = [["secret", "text"], ["text"], ["secret"]];
+  const complete = messageRules([{ fields: both, required: true }, { fields: text }, { fields: secret }]);
   const optionsOf = (typeName: string, allow: readonly string[]): unknown => {
-    const file = create(FileDescriptorProtoSchema, {
-      name: "a.proto",
-      package: "a",
-      syntax: "proto3",
-      messageType: ["Order", "Open"].map((name) => ({
+    const options = create(MessageOptionsSchema);
+    options.$unknown = [others, complete];
+    const messageType = ["Order", "Open"].map((name) => {
+      return {
         name,
         field: [field("secret", 1, name === "Open" ? {} : { options: ofField }), field("text", 2)],
-        options: create(MessageOptionsSchema),
-      })),
+        options,
+      };
     });
-    for (const { options } of file.messageType) {
-      if (options === undefined) continue;
-      options.$unknown = [
-        others,
-        messageRules([{ fields: ["secret", "text"], required: true }, { fields: ["text"] }, { fields: ["secret"] }]),
-      ];
-    }
-    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+    const file = [{ name: "a.proto", package: "a", syntax: "proto3", messageType }];
+    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
     return readDescriptorSet(set, { allow }).types.getMessage(`a.${typeName}`)?.proto.options?.$unknown;
   };
-  const complete = messageRules([
-    { fields: ["secret", "text"], required: true },
-    { fields: ["text"] },
-    { fields: ["secret"] },
-  ]);
   const want = [others, messageRules([{ fields: ["text"], required: true }, { fields: ["text"] }])];
   expect(optionsOf("Order", [])).toEqual(want);
   expect(optionsOf("Order", ["INTERNAL"])).toEqual([others, complete]);
@@ -231,13 +206,12 @@ test("hidden fields are removed from oneof rules in buf.validate", () => {
 });
 
 describe("imports in a file with hidden elements", () => {
+  const imports = ["secret", "shown", "options", "through", "unused"];
   const request = { name: "Request", field: [field("id", 1)] };
-  const method = (inputType: string, hidden: boolean) => ({
-    name: inputType.slice(1).replaceAll(".", "_"),
-    inputType,
-    outputType: inputType,
-    ...(hidden && { options: ofMethod }),
-  });
+  const method = (type: string, hidden: boolean) => {
+    const name = type.slice(1).replaceAll(".", "_");
+    return { name, inputType: type, outputType: type, ...(hidden && { options: ofMethod }) };
+  };
   const extension = field("option", 50_001, { type: Type.STRING });
 
   /** Returns the imports of the file of a service, and their comments. */
@@ -252,35 +226,24 @@ describe("imports in a file with hidden elements", () => {
       { name: "through.proto", package: "through", dependency: ["secret.proto"], publicDependency: [0] },
       { name: "unused.proto", package: "unused", messageType: [request] },
       { name: "a.proto", package: "a",
-        dependency: ["secret.proto", "shown.proto", "options.proto", "through.proto", "unused.proto"],
-        publicDependency: [0], service: [{ name: "Shop", method: [...methods] }],
-        sourceCodeInfo: { location: ["secret", "shown", "options", "through",
-            "unused"].map((leadingComments, at) => ({ path: [3, at], leadingComments })) } },
+        dependency: imports.map((name) => `${name}.proto`), publicDependency: [0],
+        service: [{ name: "Shop", method: [...methods] }],
+        sourceCodeInfo: { location: imports.map((leadingComments, at) => ({ path: [3, at], leadingComments })) } },
     ].map((each) => ({ ...each, syntax: "proto3" }));
     const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
     const { proto } = readDescriptorSet(set, { allow: [] }).services[0]?.file ?? {};
-    return {
-      names: proto?.dependency.map((name) => name.replace(".proto", "")),
-      comments: proto?.sourceCodeInfo?.location.map(
-        ({ path, leadingComments }) => `${path.join(".")} ${leadingComments}`,
-      ),
-    };
+    const { dependency = [], sourceCodeInfo: { location = [] } = {} } = proto ?? {};
+    const comments = location.map(({ path, leadingComments }) => `${path.join(".")} ${leadingComments}`);
+    return { names: dependency.map((name) => name.replace(".proto", "")), comments };
   }
 
   const [secret, shown] = [method(".secret.Request", true), method(".shown.Request", false)];
+  const visible = { ...method(".secret.Request", false), name: "Other" };
 
   test.each([
     ["are dropped if only hidden elements need them", [secret, shown], ["shown", "options", "unused"]],
-    [
-      "are kept if a visible element needs them too",
-      [secret, { ...method(".secret.Request", false), name: "Other" }, shown],
-      ["secret", "shown", "options", "through", "unused"],
-    ],
-    [
-      "are kept if they have extensions",
-      [method(".options.Request", true), shown],
-      ["secret", "shown", "options", "through", "unused"],
-    ],
+    ["are kept if a visible element needs them too", [secret, visible, shown], imports],
+    ["are kept if they have extensions", [method(".options.Request", true), shown], imports],
   ])("%s", (_name, methods, want) => {
     expect(importsFor(methods)).toMatchObject({ names: want, comments: want.map((name, at) => `3.${at} ${name}`) });
   });
@@ -298,19 +261,14 @@ describe("an HTTP rule", () => {
         nestedType: [{ ...entry, options: create(MessageOptionsSchema, { mapEntry: true }) }] }],
   };
 
+  const innerText = { body: "inner", responseBody: "inner.text" };
+  const unknownFields = "/{inner.other}/{id.secret}";
+
   test.each<[name: string, rule: MessageInitShape<typeof HttpRuleSchema>, want: readonly string[]]>([
     ["a hidden field of a field", { pattern: { case: "get", value: "/{inner.text}/{inner.secret=a/*}" } }, ["/kept"]],
     ["a map of hidden messages", { pattern: { case: "put", value: "/a" }, body: "secrets" }, ["/kept"]],
-    [
-      "visible fields",
-      { pattern: { case: "put", value: "/{id}" }, body: "inner", responseBody: "inner.text" },
-      ["/{id}", "/kept"],
-    ],
-    [
-      "unknown fields",
-      { pattern: { case: "get", value: "/{inner.other}/{id.secret}" } },
-      ["/{inner.other}/{id.secret}", "/kept"],
-    ],
+    ["visible fields", { pattern: { case: "put", value: "/{id}" }, ...innerText }, ["/{id}", "/kept"]],
+    ["unknown fields", { pattern: { case: "get", value: unknownFields } }, [unknownFields, "/kept"]],
   ])("keeps a binding with %s unless the field is hidden", (_name, rule, want) => {
     const additionalBindings = [create(HttpRuleSchema, { pattern: { case: "get", value: "/kept" } })];
     const options = create(MethodOptionsSchema, { deprecated: true });

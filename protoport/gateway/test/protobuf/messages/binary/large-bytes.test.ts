@@ -1,13 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { buffer } from "node:stream/consumers";
-// oxfmt-ignore
-import { create, createFileRegistry, createRegistry, type DescMessage, equals, fromBinary, type MessageInitShape,
-  toBinary } from "@bufbuild/protobuf";
-// oxfmt-ignore
-import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema, UninterpretedOptionSchema
-} from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { create, createRegistry, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type, UninterpretedOptionSchema } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
@@ -16,6 +12,7 @@ import { HttpBodySchema } from "../../../../src/protobuf/gen/google/api/httpbody
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { http2Servers, within } from "../../../../../testing/src/index.ts";
+import { messageIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 
 const large = 64 * 1024;
@@ -25,17 +22,8 @@ const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(leng
 const unknown = { no: 200, wireType: 0, data: Uint8Array.of(1) };
 
 /** A proto2 message with only a required bytes field. */
-const requiredBytes = messageOf({
-  name: "required.proto",
-  messageType: [
-    {
-      name: "RequiredBytes",
-      field: [
-        { name: "f", number: 1, type: FieldDescriptorProto_Type.BYTES, label: FieldDescriptorProto_Label.REQUIRED },
-      ],
-    },
-  ],
-});
+const field = [{ ...stringField("f", 1), type: FieldDescriptorProto_Type.BYTES, label: 2 }];
+const requiredBytes = messageIn({ name: "required.proto", messageType: [{ name: "Required", field }] }, "Required");
 
 test.each<[name: string, desc: DescMessage, init: Record<string, unknown>]>([
   ["as the only field", SinkSchema, { fBytes: bytesOf(large) }],
@@ -87,9 +75,7 @@ describe.each(http2Servers)("a large bytes field over gRPC, %s", (http2) => {
     const client = clientOf(files.address.port);
     expect((await client.echo({ data: bytesOf(large) })).data).toHaveLength(large);
     const tooLarge = client.echo({ data: bytesOf(large + 1) });
-    await expect(tooLarge.catch((error: unknown) => ConnectError.from(error).code)).resolves.toBe(
-      Code.ResourceExhausted,
-    );
+    await expect(tooLarge).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 });
 
@@ -100,12 +86,8 @@ function clientOf(port: number): ReturnType<typeof createClient<typeof FileServi
 /** Calls `Echo`, and reads its response only on demand. */
 async function beginEcho(port: number, first: number): Promise<{ readToEnd: () => Promise<Buffer> }> {
   const session = connect(`http://127.0.0.1:${port}`);
-  const stream = session.request({
-    ":method": "POST",
-    ":path": "/files.v1.FileService/Echo",
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
+  const request = { ":method": "POST", ":path": "/files.v1.FileService/Echo", te: "trailers" };
+  const stream = session.request({ ...request, "content-type": "application/grpc" });
   stream.end(writeEnvelope(0, toBinary(HttpBodySchema, create(HttpBodySchema, { data: Uint8Array.of(first) }))));
   await within(once(stream, "response"), "the header of an answer");
   return {
@@ -115,11 +97,4 @@ async function beginEcho(port: number, first: number): Promise<{ readToEnd: () =
       return response;
     },
   };
-}
-
-/** Returns a file's only message. */
-function messageOf(file: MessageInitShape<typeof FileDescriptorProtoSchema>): DescMessage {
-  const [message] = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
-  if (message?.kind !== "message") throw new Error("the file has no message");
-  return message;
 }

@@ -26,22 +26,16 @@ function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[]
 }
 
 /** A message whose schema is too long: each of the 50 members in a oneof refuses the others by their long names. */
-const longNames: readonly DescribedMessage[] = [
-  {
-    name: "M",
-    field: Array.from({ length: 1_000 }, (_, at) => ({
-      ...stringField(at + 1, `${"n".repeat(90)}${at}`),
-      oneofIndex: Math.floor(at / 50),
-    })),
-    oneofDecl: Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` })),
-  },
-];
+const longFields = Array.from({ length: 1_000 }, (_, at) => {
+  return { ...stringField(at + 1, `${"n".repeat(90)}${at}`), oneofIndex: Math.floor(at / 50) };
+});
+const oneofDecl = Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` }));
+const longNames: readonly DescribedMessage[] = [{ name: "M", field: longFields, oneofDecl }];
 
 /** Fields that a schema omits, because their names have invisible characters. */
-const omittedFields = Array.from({ length: 2_000 }, (_, at) => ({
-  ...stringField(at + 1, `f${at}`),
-  jsonName: `\u200b${at}`,
-}));
+const omittedFields = Array.from({ length: 2_000 }, (_, at) => {
+  return { ...stringField(at + 1, `f${at}`), jsonName: `\u200b${at}` };
+});
 
 const rpcs = (count: number): { name: string }[] => Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
 
@@ -117,9 +111,8 @@ test("a schema omits names with invisible characters, long names and links", asy
   const field = names.map((jsonName, at) => ({ ...stringField(at + 1), jsonName, oneofIndex: 0 }));
   const messages = [{ name: "M", field, oneofDecl: [{ name: "o" }], options }];
   const page = await pageOf(serveDescribed(rpcs(1), { messages }));
-  expect(page.tools[0]?.["inputSchema"]).toMatchObject({
-    properties: { plain: { type: "string" }, ["x".repeat(200)]: { type: "string" } },
-  });
+  const properties = { plain: { type: "string" }, ["x".repeat(200)]: { type: "string" } };
+  expect(page.tools[0]?.["inputSchema"]).toMatchObject({ properties });
   expect(page.text).not.toMatch(/hidden|turned|x{201}|obey|externalDocs/);
 });
 
@@ -134,12 +127,8 @@ describe("a tool of an RPC that refuses unknown fields", () => {
     const want = { additionalProperties: false, $defs: { M1: { additionalProperties: false } } };
     expect(tool?.["inputSchema"]).toMatchObject(want);
     expect(JSON.stringify(tool?.["outputSchema"])).not.toContain("additionalProperties");
-    expect(wrapping?.["inputSchema"]).toEqual({
-      type: "object",
-      properties: { value: { type: "string" } },
-      required: ["value"],
-      additionalProperties: false,
-    });
+    const value = { properties: { value: { type: "string" } }, required: ["value"] };
+    expect(wrapping?.["inputSchema"]).toEqual({ type: "object", ...value, additionalProperties: false });
   });
 
   test.each([
@@ -147,9 +136,8 @@ describe("a tool of an RPC that refuses unknown fields", () => {
     ["a missing argument", { other: 1 }, 'the argument "value" is missing'],
   ])("refuses %s if its input is a wrapper message", async (_name, args, want) => {
     const { text } = await postTo(fetch, statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: args }));
-    expect(JSON.parse(text)).toMatchObject({
-      result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },
-    });
+    const result = { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] };
+    expect(JSON.parse(text)).toMatchObject({ result });
   });
 });
 
