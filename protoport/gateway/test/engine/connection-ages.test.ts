@@ -217,9 +217,8 @@ describe("the age limit of a connection", () => {
     const [closed, open] = [vi.fn<() => void>(), vi.fn<() => void>()];
     const sockets = [new Socket(), new Socket()];
     const ages = createConnectionAges({ maxConnectionAgeMs: 1000 });
-    for (const [i, retire] of [closed, open].entries()) {
+    for (const [i, retire] of [closed, open].entries())
       ages?.add(sockets[i] ?? new Socket(), { busy: true, requests: 1, drain: () => {}, retire, destroy: () => {} });
-    }
     sockets[0]?.emit("close");
     vi.advanceTimersByTime(1200);
     expect([closed.mock.calls.length, open.mock.calls.length > 0, vi.getTimerCount()]).toEqual([0, true, 1]);

@@ -37,9 +37,7 @@ beforeEach(async () => {
       },
       async *watchReadings(_, { signal }) {
         noteEnd(signal);
-        for (const { promise } of readings) {
-          yield await promise;
-        }
+        for (const { promise } of readings) yield await promise;
       },
     },
     // A connection is checked four times within its shortest timeout.

@@ -363,8 +363,7 @@ describe("an unread body", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 401 });
     connection.socket.end();
     await within(once(connection.socket, "finish"), "the server to read the body");
-    expect(await connection.atEnd()).toBe(true);
-    expect(connection.socket.errored).toBeNull();
+    expect([await connection.atEnd(), connection.socket.errored]).toEqual([true, null]);
   });
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([

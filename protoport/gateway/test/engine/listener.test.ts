@@ -89,11 +89,10 @@ class RecordGatherer extends Duplex {
   /** Sends the held bytes once TLS has made this many writes. */
   async release(records: number): Promise<void> {
     const enough = async (): Promise<void> => {
-      while ((this.#held?.length ?? 0) < records) {
+      while ((this.#held?.length ?? 0) < records)
         await new Promise<void>((resolve) => {
           this.#counted = resolve;
         });
-      }
     };
     await within(enough(), `${String(records)} records`);
     this.#socket.write(Buffer.concat(this.#held ?? []));
@@ -154,8 +153,7 @@ test("the load of a gateway counts refused requests and HTTP/2 errors", async ()
   }
   const { badRequests, http2Errors } = gateway.load;
   const errors = new Map([["PROTOCOL_ERROR", 2]]);
-  expect(badRequests).toEqual(new Map([[400, 2]]));
-  expect(http2Errors).toEqual({ stream: errors, connection: errors });
+  expect([badRequests, http2Errors]).toEqual([new Map([[400, 2]]), { stream: errors, connection: errors }]);
   await gateway.close();
 });
 

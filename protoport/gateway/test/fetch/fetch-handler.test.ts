@@ -91,10 +91,8 @@ describe("an RPC over Fetch", () => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const other = rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`);
-    const unknown = await exchangeFetch(serveByFetch({}), other);
-    expect(readOutcome(wireFormats.grpc, unknown).code).toBe(Code.Unimplemented);
-    const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
-    const answer = await exchangeFetch(fetch, request);
+    expect(readOutcome(wireFormats.grpc, await exchangeFetch(serveByFetch({}), other)).code).toBe(Code.Unimplemented);
+    const answer = await exchangeFetch(fetch, rpcRequest(wireFormats.grpc, message, [], getReadingProcedure));
     expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
     expect(fieldValue(answer.header, "grpc-status")).toBeUndefined();
   });
@@ -209,8 +207,7 @@ describe("a response over Fetch", () => {
       },
     };
     const sent = new Request(`http://fetch.example${request.path}`);
-    const answer = await serveByFetch(implementation)(sent);
-    await read(answer);
+    await read(await serveByFetch(implementation)(sent));
     expect(getEventListeners(sent.signal, "abort")).toEqual([]);
   });
 

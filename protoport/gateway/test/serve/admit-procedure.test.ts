@@ -151,9 +151,8 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
 
   test.each(unnamed)("is not called for $name", async ({ request }) => {
     check = throws(refusal);
-    for (const transport of transportNames) {
+    for (const transport of transportNames)
       await within(gateway.ask(transport, request), `the response by ${transport}`);
-    }
     expect(ran).toEqual(transportNames.map(() => "admit undefined"));
   });
 

@@ -96,9 +96,8 @@ describe("Cors.responseFields()", () => {
     const fields = toObject(listed.responseFields(shop));
     expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
     const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
-    for (const name of ["www-authenticate", "retry-after", "grpc-status", "grpc-message", "x-cost"]) {
+    for (const name of ["www-authenticate", "retry-after", "grpc-status", "grpc-message", "x-cost"])
       expect(exposed).toContain(name);
-    }
   });
 
   test("never allows credentials", () => {

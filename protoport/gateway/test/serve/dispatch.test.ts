@@ -112,7 +112,7 @@ describe("CORS", () => {
   ];
 
   test.each(calls)("lets pages of an allowed origin read $name responses and refusals", async ({ request }) => {
-    for (const send of ways) {
+    for (const send of ways)
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
         const response = await send({ ...request, header });
@@ -120,7 +120,6 @@ describe("CORS", () => {
         expect(fieldValue(response.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
         expect(fieldValue(response.header, "vary")).toMatch(/origin/);
       }
-    }
   });
 
   test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {

@@ -56,9 +56,8 @@ describe("a callback that fails", () => {
   ])("is reported once and changes no response (%s)", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
-    for (const version of [...both, ...both]) {
+    for (const version of [...both, ...both])
       expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
-    }
     expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
   });
 
@@ -236,9 +235,8 @@ describe("the fault for an unwritable response", () => {
   test("is reported for a message, and an error is sent instead", async () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
-    for (const version of both) {
+    for (const version of both)
       expect((await exchange(greenhouse.address, version, { ...water, body: Buffer.of() })).httpStatus).toBe(500);
-    }
     expect(faults).toMatchObject([{ what }, { what }]);
   });
   const unary = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);

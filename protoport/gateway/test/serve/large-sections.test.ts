@@ -127,12 +127,11 @@ describe.each(["the engine's HTTP/2", "a handler in node:http2"] as const)("over
 test("a handler in node:http2 sends the largest section that nghttp2 sends", async () => {
   const [address] = gateway.addressOf("a handler in node:http2");
   using connection = await openHttp2(address);
-  const call = async (length: number): Promise<number | undefined> => {
-    return await connection.exchange(callOf(getReading, ["x-length", String(length)])).then(
+  const call = async (length: number): Promise<number | undefined> =>
+    await connection.exchange(callOf(getReading, ["x-length", String(length)])).then(
       (response) => readOutcome(grpc, response).code,
       () => undefined,
     );
-  };
   expect(await call(65_536)).toBeUndefined();
   const [, bytes] = /got (\d+)$/.exec(String(faults[0])) ?? [];
   const largest = 65_536 - (Number(bytes) - 65_536);

@@ -70,9 +70,8 @@ describe("readMaxBytes", () => {
 
   test.each(rows)("over $name limits the message size", async ({ format, httpVersion, http2 }) => {
     const codes: unknown[] = [];
-    for (const bytes of [limitBytes, limitBytes + 1]) {
+    for (const bytes of [limitBytes, limitBytes + 1])
       codes.push(codeOf(format, await exchange(greenhouses.address(http2), httpVersion, requestOf(format, bytes))));
-    }
     expect(codes).toEqual([0, tooMuch]);
   });
 
@@ -212,18 +211,16 @@ describe("a response", () => {
     "over $name is limited to writeMaxBytes",
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
-      for (const bytes of [limitBytes, limitBytes + 1]) {
+      for (const bytes of [limitBytes, limitBytes + 1])
         codes.push(codeOf(format, await exchange(limited.address("listening"), httpVersion, requestOf(format, bytes))));
-      }
       expect(codes).toEqual([0, tooMuch]);
     },
   );
 });
 
 function isCompressed(format: WireFormat, { header, body }: HttpResponse): boolean {
-  if (format.protocol === "rest" || format.protocol === "connect") {
+  if (format.protocol === "rest" || format.protocol === "connect")
     return fieldValue(header, "content-encoding") === "gzip";
-  }
   const [message] = decodeEnvelopes(format.name === "grpc-web-text" ? decodeBase64Parts(body) : body);
   return message?.flags === 1;
 }
@@ -236,8 +233,7 @@ describe("maxTimeoutMs", () => {
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);
       const request = requestOf(format, limitBytes, field);
-      const response = await exchange(greenhouses.address("listening"), httpVersion, request);
-      codes.push(codeOf(format, response));
+      codes.push(codeOf(format, await exchange(greenhouses.address("listening"), httpVersion, request)));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);
   });

@@ -73,9 +73,8 @@ async function startGuarded(
       mcp: createMcp({ tools: [procedure.slice(1).replace("/", ".")] }),
       admit: ({ procedure: name, authorization, contextValues }) => {
         ran.push(`admit ${name}`);
-        if (authorization === null) {
+        if (authorization === null)
           throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
-        }
         contextValues.set(subjectKey, authorization);
       },
       requestGate: ({ service, method }) => void ran.push(`gate /${service.typeName}/${method.name}`),

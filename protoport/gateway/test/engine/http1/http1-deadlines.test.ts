@@ -81,9 +81,8 @@ describe("an HTTP/1.1 connection", () => {
 
   test("has the full idle timeout after a slow response", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
-    for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs) {
+    for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs)
       expect(deadlines.check({ ...idle, stage: "head", congested: true })).toBe("nothing");
-    }
     expect(deadlines.check({ ...idle, stage: "head" })).toBe("nothing");
   });
 

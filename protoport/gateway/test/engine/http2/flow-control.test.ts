@@ -174,9 +174,8 @@ test("flow control completes every stream in any order of window updates", async
     const streams = made.map(({ bytes }, i) => client.open(Buffer.alloc(bytes, `${String(i)}abcdefghij`)));
     for (const stream of streams.filter((_, i) => made[i]?.cancelled)) client.cancel(stream);
     await client.run();
-    for (const stream of streams.filter((_, i) => made[i]?.cancelled === false)) {
+    for (const stream of streams.filter((_, i) => made[i]?.cancelled === false))
       expect([stream.end, Buffer.concat(stream.received).equals(stream.body)]).toEqual(["responded", true]);
-    }
   });
   await fc.assert(property, { numRuns: 25 });
 });

@@ -172,6 +172,5 @@ const spacedExtension = /^[0-9A-Fa-f]+[^\r\n]*[\t ][^\r\n]*\r$/m;
 
 // Node rejects a later minor version. RFC 9110 §2.5 processes it as the highest known one.
 function toKnownVersion(bytes: Buffer): Buffer {
-  const text = bytes.toString("latin1").replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r");
-  return Buffer.from(text, "latin1");
+  return Buffer.from(bytes.toString("latin1").replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r"), "latin1");
 }

@@ -67,9 +67,8 @@ function problemOfGoBlocks(lists: readonly HeaderList[], { Blocks }: Reply, seed
     // A block is between other frames in its chunk.
     const chunk = Buffer.concat([Buffer.alloc(i, 0xff), block, Buffer.alloc(3, 0xff)]);
     const read = readOrProblem(() => decoder.decode(chunk, i, i + block.byteLength).fields);
-    if (!isSame(read, fields)) {
+    if (!isSame(read, fields))
       return `seed ${seed}: our decoder decodes Go's block ${i}, ${block.toString("hex")}, to ${shown(read)}, want ${shown(fields)}`;
-    }
   }
   return undefined;
 }

@@ -48,9 +48,8 @@ process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 
 async function runSuite(): Promise<Tally> {
   const suite = join(execFileSync("go", ["env", "GOPATH"], { encoding: "utf8" }).trim(), "bin", "h2spec");
-  if (spawnSync(suite, ["--version"]).error !== undefined) {
+  if (spawnSync(suite, ["--version"]).error !== undefined)
     execFileSync("go", ["install", suiteModule], { stdio: "inherit" });
-  }
   await using server = await startEngine({ serve: respondLater, limits });
   const { address, port } = server.address;
   const options = ["-h", address, "-p", String(port), "--strict", ...args];

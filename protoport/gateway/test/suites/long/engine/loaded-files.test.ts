@@ -29,7 +29,6 @@ test.each(["@protoport/gateway/fetch", "@protoport/rest-client"])("importing %s 
 test("importing the gateway loads the engine, connect and protobuf-es", () => {
   const files = filesLoadedBy("@protoport/gateway");
   expect(files.filter(isInEngine).length).toBeGreaterThan(20);
-  for (const name of ["@connectrpc/connect", "@bufbuild/protobuf"]) {
+  for (const name of ["@connectrpc/connect", "@bufbuild/protobuf"])
     expect(files.filter((file) => file.includes(`/node_modules/${name}/`)).length).toBeGreaterThan(20);
-  }
 });

@@ -103,12 +103,11 @@ describe.each([
     // Less than any window, because no window is updated in the meantime.
     const request = requestWith(60_000);
     const refuseAll = async (transport: Transport): Promise<void> => {
-      for (let at = 0; at < requests; at++) {
+      for (let at = 0; at < requests; at++)
         await transport.exchange(at, request, async () => {
           if (admissions.length === 0) await within(once(events, "admit"), "admit");
           admissions.shift()?.reject(new ConnectError("not you", Code.PermissionDenied));
         });
-      }
     };
     const limitBytes = (requests * 60_000) / 2;
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);

@@ -27,11 +27,10 @@ describe("a client of the gateway", () => {
   });
 
   const callBoth = async ({ row, wire }: Pair): Promise<{ want: HttpResponse; got: HttpResponse }> => {
-    const { format, httpVersion } = wire;
-    const request = row.request(format);
+    const request = row.request(wire.format);
     const [want, got] = await Promise.all([
-      connections.exchange(servers.connectNode[httpVersion], httpVersion, request),
-      connections.exchange(servers.gateway, httpVersion, request),
+      connections.exchange(servers.connectNode[wire.httpVersion], wire.httpVersion, request),
+      connections.exchange(servers.gateway, wire.httpVersion, request),
     ]);
     return { want, got };
   };

@@ -172,9 +172,8 @@ describe("load.backlogBytes", () => {
     for (const connection of connections) {
       connection.write(ask(60));
       expect((await connection.readResponse()).body.byteLength).toBe(60 * kib);
-      if (connection === calling) {
+      if (connection === calling)
         calling.request({ httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") });
-      }
     }
     slow.resolve();
     expect((await calling.readResponse()).httpStatus).toBe(200);
