@@ -82,12 +82,9 @@ test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
   expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
 });
 
-test.each([
-  { name: "typ", header: { typ: 5 } },
-  { name: "kid", header: { kid: 7 } },
-])("a valid token may have a number as $name in its header", async ({ header }) => {
-  expect(await outcomeOf(await provider.sign({}, header, keys["ES256"]))).toMatchObject({ kind: "principal" });
-});
+test.each([{ typ: 5 }, { kid: 7 }])("a valid token may have a number in its header: %j", async (header) =>
+  expect(await outcomeOf(await provider.sign({}, header, keys["ES256"]))).toMatchObject({ kind: "principal" }),
+);
 
 test("a valid token may repeat a claim, whose last value counts", async () => {
   const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
@@ -136,21 +133,20 @@ test("an invalid token is rejected if its payload is unencoded (RFC 7797)", asyn
 test("an invalid token gets the outcome expired a second after the clock skew", async () =>
   expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
 
-test("an invalid token is rejected if its exp is infinite", async () => {
-  const payload = `{"iss":"${provider.issuer}","sub":"ada","aud":"${testAudience}","exp":1e999}`;
-  const want = { kind: "invalid", reason: '"exp" must be a NumericDate' };
-  expect(await outcomeOf(await provider.sign(payload))).toMatchObject(want);
-});
-
-test("an invalid token is rejected if its algorithm is not allowed", async () =>
-  expect(await outcomeOf(await provider.sign({}, {}, keys["RS512"]))).toMatchObject({
-    kind: "invalid",
-    reason: '"alg" (Algorithm) Header Parameter value not allowed',
-  }));
-
-test("an invalid token is rejected if another trusted issuer has signed it", async () => {
-  const token = await other.sign({ iss: provider.issuer });
-  expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+test.each<[name: string, sign: () => Promise<string>, reason: string]>([
+  [
+    "its exp is infinite",
+    () => provider.sign(`{"iss":"${provider.issuer}","sub":"ada","aud":"${testAudience}","exp":1e999}`),
+    '"exp" must be a NumericDate',
+  ],
+  [
+    "its algorithm is not allowed",
+    () => provider.sign({}, {}, keys["RS512"]),
+    '"alg" (Algorithm) Header Parameter value not allowed',
+  ],
+  ["another trusted issuer has signed it", () => other.sign({ iss: provider.issuer }), "signature verification failed"],
+])("an invalid token is rejected if %s", async (_name, sign, reason) => {
+  expect(await outcomeOf(await sign())).toMatchObject({ kind: "invalid", reason });
 });
 
 test("an invalid token is rejected if its own header contains the key", async () => {
