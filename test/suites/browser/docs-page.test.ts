@@ -25,11 +25,8 @@ afterAll(() => browser.close());
 
 beforeEach(async () => {
   plants = new Set([1n, longId]);
-  server = await startPlantServer({
-    store: openMemoryStore(plants),
-    publicUrl: new URL("https://plants.example/garden"),
-    docs: "open",
-  });
+  const publicUrl = new URL("https://plants.example/garden");
+  server = await startPlantServer({ store: openMemoryStore(plants), publicUrl, docs: "open" });
   baseUrl = `http://127.0.0.1:${server.address.port}/garden`;
 });
 

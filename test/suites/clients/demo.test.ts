@@ -60,11 +60,8 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
     // Runs in the page's order, because a plant can be deleted only once.
     const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const script = assignments.join("") + command.replace(/^curl /, "curl -s ");
-    const { stdout, stderr } = spawnSync("bash", ["-c", here(script)], {
-      cwd: projectFolder,
-      env: { ...process.env, PATH: path },
-      encoding: "utf8",
-    });
+    const env = { ...process.env, PATH: path };
+    const { stdout, stderr } = spawnSync("bash", ["-c", here(script)], { cwd: projectFolder, env, encoding: "utf8" });
     // npx warns about its configuration on standard error.
     const errors = stderr.replaceAll(/^npm warn .*\n/gm, "");
     expect(comparable(stdout + errors)).toBe(comparable(here(shown)));

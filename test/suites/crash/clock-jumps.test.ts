@@ -53,12 +53,8 @@ describe("a server whose clock jumps", () => {
 
   /** Returns the code of a deletion over Connect. The long deadline passes only if a clock jump affects it. */
   async function codeOf(token: string): Promise<unknown> {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      "connect-timeout-ms": "20000",
-      connection: "close",
-    };
+    const ofConnect = { "content-type": "application/json", "connect-timeout-ms": "20000" };
+    const headers = { authorization: `Bearer ${token}`, ...ofConnect, connection: "close" };
     const answer = await fetch(`${baseUrl}/${procedure}`, { method: "POST", headers, body: '{"id":"1"}' });
     return JSON.parse(await answer.text()).code;
   }

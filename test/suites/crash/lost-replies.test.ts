@@ -61,12 +61,8 @@ describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking conn
       await Promise.all(
         Array.from({ length: connections }, async (_, at) => {
           await using proxy = await startLossyProxy(server.address);
-          const client = createPlantClient({
-            address: proxy.target,
-            token: tokens.good,
-            credentials: credentials.createInsecure(),
-            timeoutMs: 60_000,
-          });
+          const secured = { token: tokens.good, credentials: credentials.createInsecure() };
+          const client = createPlantClient({ address: proxy.target, ...secured, timeoutMs: 60_000 });
           const left = ids.filter((_id, i) => i % connections === at).values();
           const callOneAfterAnother = async (): Promise<void> => {
             for (const id of left) {
@@ -94,10 +90,8 @@ test(
   { timeout: 120_000 },
   async () => {
     using folder = createTempFolder();
-    const store = await openSqliteStore({
-      file: folder.file("plants.db"),
-      plantsWhenCreated: { first: 1n, last: BigInt(unkeyedCalls) },
-    });
+    const plantsWhenCreated = { first: 1n, last: BigInt(unkeyedCalls) };
+    const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated });
     await using server = await startPlantServer({ store });
     const dice = new Dice(testSeed);
     const outcomes = new Map<string, number>();
@@ -105,12 +99,8 @@ test(
     await Promise.all(
       Array.from({ length: connections }, async () => {
         await using proxy = await startLossyProxy(server.address);
-        const client = createPlantClient({
-          address: proxy.target,
-          token: tokens.good,
-          credentials: credentials.createInsecure(),
-          timeoutMs: 60_000,
-        });
+        const secured = { token: tokens.good, credentials: credentials.createInsecure() };
+        const client = createPlantClient({ address: proxy.target, ...secured, timeoutMs: 60_000 });
         for (const id of ids) {
           if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxUnkeyedBytes));
           const outcome = await client

@@ -19,12 +19,8 @@ const plants = Array.from({ length: 200_000 }, (_, i) => BigInt(i + 1));
 const timeout = 120_000;
 
 async function startServer(databaseUrl: string): Promise<{ readonly line: CommandLine; readonly port: number }> {
-  const line = startCommandLine(["serve"], folder.path, {
-    PORT: "0",
-    DATABASE_URL: databaseUrl,
-    PLANTSTORE_TOKENS: tokens.good,
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
-  });
+  const plantstore = { PLANTSTORE_TOKENS: tokens.good, PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const line = startCommandLine(["serve"], folder.path, { PORT: "0", DATABASE_URL: databaseUrl, ...plantstore });
   const [, port] = await line.find(/"port":(\d+)/);
   return { line, port: Number(port) };
 }

@@ -43,12 +43,8 @@ describe("PgBouncer in transaction mode", () => {
     async (ids) => {
       const store = await openEmpty();
       await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-      return {
-        store,
-        plants: () => readPlants(direct),
-        reopen: () => openPlantStore({ kind: "postgres", url: pooler.url }),
-        [Symbol.asyncDispose]: () => store.close(),
-      };
+      const reopen = () => openPlantStore({ kind: "postgres", url: pooler.url });
+      return { store, plants: () => readPlants(direct), reopen, [Symbol.asyncDispose]: () => store.close() };
     },
     { lacks: factsOfOwnDatabase },
   );

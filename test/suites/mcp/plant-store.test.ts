@@ -26,13 +26,8 @@ beforeAll(async () => {
 type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;
 
 function expectedFor(plant: string): Results {
-  return {
-    tools: [tool],
-    deleted: {},
-    repeated: {},
-    notFound: `NOT_FOUND: plant ${plant} not found`,
-    invalid: 'INVALID_ARGUMENT: id: "rose" is not an int64',
-  };
+  const [notFound, invalid] = [`NOT_FOUND: plant ${plant} not found`, 'INVALID_ARGUMENT: id: "rose" is not an int64'];
+  return { tools: [tool], deleted: {}, repeated: {}, notFound, invalid };
 }
 
 /** Deletes a plant, repeats the call with and without its idempotency key, and calls with an invalid id. */

@@ -136,13 +136,8 @@ function publishedModules(): string[] {
 
 test("no module is in two published packages", () => {
   const modules = publishedModules();
-  expect(modules).toEqual(
-    expect.arrayContaining([
-      "protoport/gateway/src/http/exchange/exchange.ts",
-      "protoport/gateway/src/serve/serve.ts",
-      "src/stores/contract/backend.ts",
-    ]),
-  );
+  const some = ["protoport/gateway/src/http/exchange/exchange.ts", "protoport/gateway/src/serve/serve.ts"];
+  expect(modules).toEqual(expect.arrayContaining([...some, "src/stores/contract/backend.ts"]));
   expect(modules.filter((module, at) => modules.indexOf(module) !== at)).toEqual([]);
 });
 

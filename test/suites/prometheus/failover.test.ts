@@ -50,12 +50,8 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   expect(await deletePlant(1)).toBe(204);
 
   await primary.stop("kill");
-  await using shell = openShell(folder.path, {
-    PATH: installCommands(folder),
-    STANDBY_A: urlA,
-    STANDBY_B: urlB,
-    DATABASE_URL: settings.DATABASE_URL,
-  });
+  const urls = { STANDBY_A: urlA, STANDBY_B: urlB, DATABASE_URL: settings.DATABASE_URL };
+  await using shell = openShell(folder.path, { PATH: installCommands(folder), ...urls });
   const read = async (commands: string): Promise<string> => {
     await shell.run(`{\n${commands}\n} > printed`);
     return readFileSync(folder.file("printed"), "utf8").trim();

@@ -73,13 +73,8 @@ test("the compiler reports every file in the recipe for a new RPC", { timeout: b
 });
 
 /** The tests that the recipe names, and that pass once all its steps are done. */
-const tests = [
-  pathOf("delete-plant.test.ts"),
-  pathOf("every-rpc.test.ts"),
-  pathOf("rpc-policy.test.ts"),
-  pathOf("audit.test.ts"),
-  "test/stores/contract",
-];
+const named = ["delete-plant.test.ts", "every-rpc.test.ts", "rpc-policy.test.ts", "audit.test.ts"];
+const tests = [...named.map(pathOf), "test/stores/contract"];
 
 async function failedTests(files: readonly string[]): Promise<string[]> {
   const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);

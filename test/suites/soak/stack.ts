@@ -34,13 +34,8 @@ export async function startStack(
     const probeUrl = `http://127.0.0.1:${probePort}/readyz`;
     return new Service(command, { name, probeUrl, logFile: join(folder, `${name}.log`), environment, onProblem });
   };
-  const settings = {
-    DATABASE_URL: url,
-    PLANTSTORE_TOKENS: callerToken,
-    PLANTSTORE_AUDIT: "by-level",
-    PLANTSTORE_DRAIN_DELAY_MS: "500",
-    LOG_LEVEL: "warn",
-  };
+  const plantstore = { PLANTSTORE_TOKENS: callerToken, PLANTSTORE_AUDIT: "by-level", PLANTSTORE_DRAIN_DELAY_MS: "500" };
+  const settings = { DATABASE_URL: url, ...plantstore, LOG_LEVEL: "warn" };
   const replicaOf = (name: string, port: number): Service =>
     serviceOf(name, [release, "serve"], port, { ...settings, PORT: String(port) });
   const replicas = [replicaOf("replica-0", one), replicaOf("replica-1", other)] as const;

@@ -33,11 +33,8 @@ export function openLeavingClients(
   const leave = (): void => {
     for (const client of clients) client.leave();
   };
-  return {
-    begun: () => within(Promise.all(clients.map((client) => client.begun)), "the beginning of all responses"),
-    leave,
-    [Symbol.dispose]: leave,
-  };
+  const begun = () => within(Promise.all(clients.map((client) => client.begun)), "the beginning of all responses");
+  return { begun, leave, [Symbol.dispose]: leave };
 }
 
 type LeavingClient = { readonly begun: Promise<unknown>; leave(): void };

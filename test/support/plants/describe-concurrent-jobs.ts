@@ -239,12 +239,9 @@ function emptyFile(folder: TempFolder): PlantLocation {
 /** Deletes and imports plants while `job` runs, and compares the plants with the outcomes. */
 async function deletingDuring(opened: Opened, job: () => Promise<unknown>): Promise<void> {
   await withImport(opened, async (running) => {
-    const [outcomes] = await Promise.all([
-      deleteTogether(opened.store, upTo(10)),
-      running.add([30n]),
-      job(),
-      opened.store.delete(11n, deleteCall()),
-    ]);
+    const deleting = deleteTogether(opened.store, upTo(10));
+    const others = [running.add([30n]), job(), opened.store.delete(11n, deleteCall())];
+    const [outcomes] = await Promise.all([deleting, ...others]);
     await job();
     expect(outcomes).not.toContain(false);
     expect(await opened.plants()).toEqual([...upTo(20).slice(11), 30n]);

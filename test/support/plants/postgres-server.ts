@@ -105,13 +105,8 @@ export function withStrictIsolation(url: string): string {
 export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);
   const parameter = (name: string): string => searchParams.get(name) ?? "";
-  return {
-    host: parameter("host"),
-    port: Number(parameter("port")),
-    database: pathname.slice(1),
-    user: parameter("user"),
-    options: parameter("options"),
-  };
+  const [host, user, options] = ["host", "user", "options"].map(parameter);
+  return { host, port: Number(parameter("port")), database: pathname.slice(1), user, options };
 }
 
 /** A TLS server's certificate and TCP port. */

@@ -15,12 +15,9 @@ export interface ChildServer {
 /** Starts `plantstore serve` on a free port with an SQLite file, which is created if missing. */
 export async function startChildServer(databaseFile: string): Promise<ChildServer> {
   createMissingStore(databaseFile);
-  const server = startCommandLine(["serve"], dirname(databaseFile), {
-    PORT: "0",
-    DATABASE_URL: `sqlite:${databaseFile}`,
-    PLANTSTORE_TOKENS: tokens.good,
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
-  });
+  const plantstore = { PLANTSTORE_TOKENS: tokens.good, PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const environment = { PORT: "0", DATABASE_URL: `sqlite:${databaseFile}`, ...plantstore };
+  const server = startCommandLine(["serve"], dirname(databaseFile), environment);
   // The log line with a port contains the server's address.
   const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {
     await server[Symbol.asyncDispose]();

@@ -141,13 +141,8 @@ export function callOverGrpc({ address, port }: Address, calls: GrpcCalls): Call
 
 function callGrpc(session: ClientHttp2Session, id: bigint, calls: GrpcCalls): Promise<Outcome> {
   return new Promise((resolve) => {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": calls.procedure,
-      "content-type": "application/grpc+proto",
-      te: "trailers",
-      ...calls.header,
-    });
+    const grpc = { "content-type": "application/grpc+proto", te: "trailers" };
+    const stream = session.request({ ":method": "POST", ":path": calls.procedure, ...grpc, ...calls.header });
     let status: unknown;
     stream.on("response", (header) => (status = header["grpc-status"]));
     stream.on("trailers", (trailer) => (status ??= trailer["grpc-status"]));

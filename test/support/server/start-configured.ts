@@ -22,11 +22,6 @@ export async function startConfigured(
   });
   let drained: Promise<void> | undefined;
   const drain = (): Promise<void> => (drained ??= server.drain());
-  return {
-    ...server,
-    baseUrl: `http://127.0.0.1:${server.port}`,
-    lines: () => written.map((line): Record<string, unknown> => JSON.parse(line)),
-    drain,
-    [Symbol.asyncDispose]: drain,
-  };
+  const lines = () => written.map((line): Record<string, unknown> => JSON.parse(line));
+  return { ...server, baseUrl: `http://127.0.0.1:${server.port}`, lines, drain, [Symbol.asyncDispose]: drain };
 }

@@ -59,13 +59,8 @@ export async function trickle(client: RawClient, frames: readonly Frame[]): Prom
   }
 }
 
-const endlessWatch = encodeEnvelope(
-  0,
-  toBinary(
-    WatchReadingsRequestSchema,
-    create(WatchReadingsRequestSchema, { sensor: "one-by-one", count: 2 ** 31 - 1 }),
-  ),
-);
+const oneByOne = create(WatchReadingsRequestSchema, { sensor: "one-by-one", count: 2 ** 31 - 1 });
+const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, oneByOne));
 
 /** Opens server streams in waves, and resets each after its first messages. */
 export async function leaveStreams({ addresses }: MeasuredServer, n: number): Promise<void> {

@@ -59,13 +59,8 @@ export function createUserProject(dependencies: Readonly<Record<string, string>>
     writeFileSync(join(path, name), text);
   };
   // Removes the variables that vitest sets for its processes. npm asks the registry only for what its cache lacks.
-  const environment = {
-    ...process.env,
-    NODE_OPTIONS: "",
-    NODE_ENV: "",
-    NO_COLOR: "1",
-    npm_config_prefer_offline: "true",
-  };
+  const cleared = { NODE_OPTIONS: "", NODE_ENV: "" };
+  const environment = { ...process.env, ...cleared, NO_COLOR: "1", npm_config_prefer_offline: "true" };
   const run = (file: string, ...args: readonly string[]): string =>
     execFileSync(file, args, { cwd: path, env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   write("package.json", JSON.stringify({ name: "user", private: true, type: "module", dependencies }));

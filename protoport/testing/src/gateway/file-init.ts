@@ -11,13 +11,8 @@ export type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema
 export type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
 
 export function stringField(name: string, number: number): FieldInit {
-  return {
-    name,
-    jsonName: name,
-    number,
-    label: FieldDescriptorProto_Label.OPTIONAL,
-    type: FieldDescriptorProto_Type.STRING,
-  };
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  return { name, jsonName: name, number, label, type: FieldDescriptorProto_Type.STRING };
 }
 
 /** Returns a file's service by its full name. @param imported - the file for all imports */

@@ -33,12 +33,9 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   const server = startProgram(file, args, folder, { HOME: process.env["HOME"] ?? "" });
   try {
     const [, port = ""] = await server.find(/^(\d+)$/m);
-    return {
-      port: Number(port),
-      address: `http://127.0.0.1:${port}`,
-      process: server.process,
-      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-    };
+    const address = `http://127.0.0.1:${port}`;
+    const close = () => server[Symbol.asyncDispose]();
+    return { port: Number(port), address, process: server.process, [Symbol.asyncDispose]: close };
   } catch (error) {
     await server[Symbol.asyncDispose]();
     throw error;

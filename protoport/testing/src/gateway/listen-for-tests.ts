@@ -18,11 +18,8 @@ export async function listenForTests(
   { http2, ...options }: TestListenOptions = {},
 ): Promise<Listening> {
   if (http2 === "mounted") return await mount(gateway);
-  return {
-    address: await gateway.listen(options),
-    openRequests: () => gateway.load.requests.http1 + gateway.load.requests.http2,
-    [Symbol.asyncDispose]: () => gateway.close(),
-  };
+  const openRequests = () => gateway.load.requests.http1 + gateway.load.requests.http2;
+  return { address: await gateway.listen(options), openRequests, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 /** Mounts a gateway in a node:http2 server without TLS, which leaves `Expect: 100-continue` to the gateway. */

@@ -30,12 +30,11 @@ export function statelessRequest(
   const { _meta: meta, ...others } = params;
   const body = { jsonrpc: "2.0", id: 1, method, params: { ...others, _meta: { ...statelessMeta, ...Object(meta) } } };
   const named: readonly Field[] = params.name === undefined ? [] : [["mcp-name", params.name]];
-  return postMcp(JSON.stringify(body), [
+  const revision: readonly Field[] = [
     ["mcp-protocol-version", statelessRevision],
     ["mcp-method", method],
-    ...named,
-    ...header,
-  ]);
+  ];
+  return postMcp(JSON.stringify(body), [...revision, ...named, ...header]);
 }
 
 /** Returns a request with id 1 in a revision that begins with `initialize`. */

@@ -27,10 +27,8 @@ export async function startProxy(
     ...options
   }: Partial<ProxyOptions> & { readonly upstreamOptions?: Partial<ProxiedUpstreamOptions> } = {},
 ): Promise<TestProxy> {
-  const proxy = await createProxy({
-    upstreams: [{ upstream, descriptors: descriptorSetOf(...files), ...upstreamOptions }],
-    ...options,
-  });
+  const descriptors = descriptorSetOf(...files);
+  const proxy = await createProxy({ upstreams: [{ upstream, descriptors, ...upstreamOptions }], ...options });
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
   const baseUrl = `http://${address.address}:${address.port}`;
   return { proxy, address, baseUrl, [Symbol.asyncDispose]: () => proxy.close() };

@@ -89,13 +89,10 @@ function randomMessage(name: string, syntax: Syntax, dice: Dice): MessageType {
     message.field.push(field);
   }
   // A oneof's members must be adjacent.
-  message.field.push(
-    ...[2_000_000, 2_000_001].map((number) => ({
-      ...randomValue(`c${number}`, number, syntax, dice),
-      label: Label.OPTIONAL,
-      oneofIndex: 0,
-    })),
-  );
+  for (const number of [2_000_000, 2_000_001]) {
+    const member = randomValue(`c${number}`, number, syntax, dice);
+    message.field.push({ ...member, label: Label.OPTIONAL, oneofIndex: 0 });
+  }
   message.field.forEach((field, n) => {
     if (field.proto3Optional !== true) return;
     field.oneofIndex = message.oneofDecl.length;
@@ -128,11 +125,8 @@ function randomValue(name: string, number: number, syntax: Syntax, dice: Dice): 
   const field: Field = { name, number, label: Label.OPTIONAL, jsonName: name };
   switch (dice.roll(5)) {
     case 0:
-      return {
-        ...field,
-        type: syntax === "proto2" && dice.roll(3) === 0 ? Type.GROUP : Type.MESSAGE,
-        typeName: `.random.M${dice.roll(messagesPerFile)}`,
-      };
+      field.type = syntax === "proto2" && dice.roll(3) === 0 ? Type.GROUP : Type.MESSAGE;
+      return { ...field, typeName: `.random.M${dice.roll(messagesPerFile)}` };
     case 1:
       return { ...field, type: Type.MESSAGE, typeName: `.google.protobuf.${dice.oneOf(wellKnown)}` };
     case 2:

@@ -25,13 +25,8 @@ export function serviceWithRoutes(typeName: string, routes: RouteTexts): DescSer
     const type = `.${packageName}.${typeName.slice(dot + 1)}Message`;
     return { name, inputType: type, outputType: type, options };
   });
-  const fields = ["id", "sub"].map((name, at) => ({
-    name,
-    jsonName: name,
-    number: at + 1,
-    type: FieldDescriptorProto_Type.STRING,
-    label: FieldDescriptorProto_Label.OPTIONAL,
-  }));
+  const field = { type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
+  const fields = ["id", "sub"].map((name, at) => ({ ...field, name, jsonName: name, number: at + 1 }));
   const file = create(FileDescriptorProtoSchema, {
     name: `${typeName}.proto`,
     package: packageName,

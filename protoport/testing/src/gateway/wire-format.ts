@@ -108,12 +108,8 @@ export function rpcRequest(
 ): HttpRequest {
   if (format.protocol === "mcp") return toolRequest(message, header, procedure);
   const contentType: readonly Field[] = format.contentType === undefined ? [] : [["content-type", format.contentType]];
-  return {
-    httpMethod: "POST",
-    path: procedure,
-    header: [...contentType, ...format.header, ...header],
-    body: inEnvelope(format, message),
-  };
+  const body = inEnvelope(format, message);
+  return { httpMethod: "POST", path: procedure, header: [...contentType, ...format.header, ...header], body };
 }
 
 export const exchange = async (address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> =>

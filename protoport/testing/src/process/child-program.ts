@@ -29,11 +29,8 @@ export async function runProgram(
   args: readonly string[],
   { folder = projectFolder, environment = {}, limitMs }: ProgramOptions = {},
 ): Promise<ProgramResult> {
-  const child = spawn(file, args, {
-    cwd: folder,
-    env: { ...process.env, ...compileCache, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const env = { ...process.env, ...compileCache, ...environment };
+  const child = spawn(file, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
   try {
     const ends = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
     const [stdout, stderr] = await within(ends, `the end of ${file}`, limitMs);

@@ -39,11 +39,8 @@ export async function startPrometheus(
   writeFileSync(folder.file("prometheus.yml"), configuration);
   writeFileSync(folder.file("alerts.yml"), change(readFileSync(join(deployedFolder, "alerts.yml"), "utf8")));
   mkdirSync(folder.file("data"));
-  const program = startProgram(
-    "prometheus",
-    ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"],
-    folder.path,
-  );
+  const options = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"];
+  const program = startProgram("prometheus", options, folder.path);
   const [, listening = ""] = await program.find(/Listening on"? address=(\S+)/);
   const ask = async <Answer>(path: string): Promise<Answer> =>
     JSON.parse(await (await fetch(`http://${listening}${path}`)).text());

@@ -14,10 +14,8 @@ function filesOf(suite: FileSuite): string[] {
   return globSync(include, { cwd: projectFolder, exclude });
 }
 
-const testFiles = globSync("{test,protoport/test,protoport/*/test}/**/*.test.ts", {
-  cwd: projectFolder,
-  exclude: ["**/node_modules/**"],
-});
+const options = { cwd: projectFolder, exclude: ["**/node_modules/**"] };
+const testFiles = globSync("{test,protoport/test,protoport/*/test}/**/*.test.ts", options);
 
 /** Returns the suite that a test file's path shows. */
 const suiteOf = (file: string): string => /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";

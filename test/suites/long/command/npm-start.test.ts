@@ -35,13 +35,8 @@ test.each([
   { name: "SIGTERM to npm and the server", signal: "SIGTERM", toGroup: true },
 ] as const)("$name stops npm start once the server has drained", async ({ signal, toGroup }) => {
   using folder = createStartFolder();
-  const environment = {
-    ...compileCache,
-    PORT: "0",
-    LOG_LEVEL: "info",
-    npm_config_cache: folder.file("npm-cache"),
-    npm_config_update_notifier: "false",
-  };
+  const npmSettings = { npm_config_cache: folder.file("npm-cache"), npm_config_update_notifier: "false" };
+  const environment = { ...compileCache, PORT: "0", LOG_LEVEL: "info", ...npmSettings };
   await using npm = startProgram("npm", ["start"], folder.path, environment, true);
   const group = -(npm.process.pid ?? Number.NaN);
   // Also kills processes that npm has left running.

@@ -241,11 +241,9 @@ test("the command exits with the first worker's code if none starts", async () =
 test("workers share a Unix socket, and remove it when they stop", async () => {
   using folder = createTempFolder();
   const socketPath = folder.file("plants.sock");
-  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
-    HOST: `unix:${socketPath}`,
-    DATABASE_URL: await postgres.createPlants([1n]),
-    PLANTSTORE_TOKENS: token,
-  });
+  const store = { DATABASE_URL: await postgres.createPlants([1n]), PLANTSTORE_TOKENS: token };
+  const environment = { HOST: `unix:${socketPath}`, ...store };
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, environment);
   await findListening(server, 2);
   expect(statSync(socketPath).mode & 0o777).toBe(0o660);
   for (let each = 1; each <= 4; each++) {

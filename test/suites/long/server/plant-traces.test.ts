@@ -45,11 +45,8 @@ async function start(
   const environment = { DATABASE_URL: database, PLANTSTORE_TOKENS: token };
   const started = startConfigured(environment, { serviceVersion: "1.2.3" });
   const server = await started.finally(() => vi.unstubAllEnvs());
-  return {
-    server,
-    lines: (msg) => server.lines().filter((line) => line["msg"] === msg),
-    [Symbol.asyncDispose]: () => server.drain(),
-  };
+  const lines = (msg: string) => server.lines().filter((line) => line["msg"] === msg);
+  return { server, lines, [Symbol.asyncDispose]: () => server.drain() };
 }
 
 async function deletePlant({ server }: Traced, id: bigint): Promise<void> {
@@ -275,13 +272,9 @@ describe("the OpenTelemetry SDK", () => {
       await using traced = await start(url, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
       await deletePlant(traced, 1n);
     }
-    expect(new Set(paths)).toEqual(
-      new Set(
-        ["trace.v1.TraceService", "metrics.v1.MetricsService"].map(
-          (service) => `/opentelemetry.proto.collector.${service}/Export`,
-        ),
-      ),
-    );
+    const services = ["trace.v1.TraceService", "metrics.v1.MetricsService"];
+    const want = services.map((service) => `/opentelemetry.proto.collector.${service}/Export`);
+    expect(new Set(paths)).toEqual(new Set(want));
     collector.close();
   });
 });

@@ -55,7 +55,8 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
   const { deletions, results } = listenersOf(1n, 2n);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const defer = ({ id }: Requested): void => void (results[Number(id) - 1] = "locked");
-  const failure = await runBatchWith(session, deletions, { defer }).then(
+  const running = runBatchWith(session, deletions, { defer });
+  const failure = await running.then(
     () => undefined,
     ({ verdict }: BatchFailure) => verdict,
   );

@@ -233,13 +233,9 @@ describe("a deletion with a key that another process uses concurrently", () => {
     const same = await Promise.all(deletions);
     expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
     // Each process deletes a different plant.
-    const different = await Promise.all(
-      stores.map((store, i) =>
-        Promise.allSettled(
-          Array.from({ length: 25 }, (_, n) => store.delete(BigInt(101 + 25 * i + n), keyed(`n-${n}`))),
-        ),
-      ),
-    );
+    const deleteNew = (store: (typeof stores)[number], i: number) =>
+      Promise.allSettled(Array.from({ length: 25 }, (_, n) => store.delete(BigInt(101 + 25 * i + n), keyed(`n-${n}`))));
+    const different = await Promise.all(stores.map(deleteNew));
     for (let n = 0; n < 25; n++) {
       expect(different.map((results) => results[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
       const rejected = different.map((results) => results[n]).filter((one) => one?.status === "rejected");

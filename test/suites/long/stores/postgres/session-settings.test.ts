@@ -375,12 +375,8 @@ describe("a database and role with unusual parsing and formatting settings", () 
     async (ids) => {
       const store = await openEmpty();
       await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-      return {
-        store,
-        plants: () => readPlants(url),
-        reopen: () => openPostgresStore({ url }),
-        [Symbol.asyncDispose]: () => store.close(),
-      };
+      const reopen = () => openPostgresStore({ url });
+      return { store, plants: () => readPlants(url), reopen, [Symbol.asyncDispose]: () => store.close() };
     },
     { lacks: factsOfOwnDatabase },
   );

@@ -42,11 +42,9 @@ describe("an SQLite store with a fault", () => {
     const refused = results.filter((outcome: unknown) => outcome !== true);
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt.length).toBeGreaterThan(0);
-    expect(refused.slice(inDoubt.length)).toEqual(
-      Array(5_000 - acknowledged.length - inDoubt.length).fill(
-        "[unavailable] the plant store cannot process the request at the moment",
-      ),
-    );
+    const unavailableText = "[unavailable] the plant store cannot process the request at the moment";
+    const rest = Array<string>(5_000 - acknowledged.length - inDoubt.length).fill(unavailableText);
+    expect(refused.slice(inDoubt.length)).toEqual(rest);
   });
 
   test("waits for another process's transaction", async () => {

@@ -55,12 +55,8 @@ describe("a store behind other tables and functions in the search_path", () => {
       const { url, through } = await createBehindDecoys();
       await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
       const store = await openPostgresStore({ url: through });
-      return {
-        store,
-        plants: () => readPlants(url),
-        reopen: () => openPostgresStore({ url: through }),
-        [Symbol.asyncDispose]: () => store.close(),
-      };
+      const reopen = () => openPostgresStore({ url: through });
+      return { store, plants: () => readPlants(url), reopen, [Symbol.asyncDispose]: () => store.close() };
     },
     { lacks: factsOfOwnDatabase },
   );
