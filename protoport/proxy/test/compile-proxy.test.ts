@@ -3,7 +3,6 @@ import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { descriptorSetOf, restrictedServices, serviceWithRoutes, GreenhouseService } from "@protoport/testing/proxy";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
 
-/** Creates a proxy that is closed at the end of the test. */
 async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
   const proxy = await createProxy(options);
   onTestFinished(() => proxy.close());

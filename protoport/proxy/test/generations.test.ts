@@ -6,11 +6,20 @@ import { descriptorSetOf, OrderService, serviceWithRoutes, startReflectedUpstrea
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
 import { compileProxy } from "../src/compile-proxy.ts";
-import { createProxy, type DescriptorReload, type ReloadReport } from "../src/create-proxy.ts";
+// oxfmt-ignore
+import { createProxy, type DescriptorReload, type ProxyGateway, type ProxyOptions, type ReloadReport
+} from "../src/create-proxy.ts";
 import { ProxiedUpstream, type UpstreamDescriptors } from "../src/forward/index.ts";
 import type { OpenedOptions } from "../src/generation.ts";
 import { Generations } from "../src/generations.ts";
 import { ServiceOwners } from "../src/upstreams/index.ts";
+
+/** Creates a proxy that is closed when the test ends. */
+async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  const proxy = await createProxy(options);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
 
 type OnCompiled = (descriptors: readonly UpstreamDescriptors[]) => void;
 
@@ -138,8 +147,7 @@ test("an upstream's valid descriptors are used despite another upstream's confli
     upstream: `http://127.0.0.1:${at + 1}`,
     descriptors: { read: async () => descriptorSetOf(...(files[at] ?? [])) },
   }));
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   files = [[LibraryService.file, GreenhouseService.file], [LibraryService.file]];
   const conflict = `${LibraryService.typeName} is served by two upstreams`;
   expect((await proxy.reload()).problems).toEqual([conflict]);
@@ -162,8 +170,7 @@ test("a reload replaces routes, services and descriptorReloads together", async 
     upstream: `http://127.0.0.1:${at + 1}`,
     descriptors: { read: async () => descriptorSetOf(...(current[at] ?? []).map(({ file }) => file)) },
   }));
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   const seen = new Set<string>();
   const look = (): void => {
     const { routes, services, descriptorReloads } = proxy;
@@ -204,14 +211,13 @@ test("descriptorReloads counts each read, and onReload reports the end of proble
     throw next;
   };
   const reports: ReloadReport[] = [];
-  const proxy = await createProxy({
+  const proxy = await openProxy({
     upstreams: [
       { upstream: "http://127.0.0.1:1", descriptors: { read } },
       { upstream: "http://127.0.0.1:2", descriptors: descriptorSetOf(KitchenSink.file) },
     ],
     onReload: (report) => void reports.push(report),
   });
-  onTestFinished(() => proxy.close());
   const seen: unknown[] = [];
   let nowMs = Date.now();
   let successMs = 0;
@@ -251,8 +257,7 @@ test("a problem that two upstreams have is reported once", async () => {
     upstream: `http://127.0.0.1:${at + 1}`,
     descriptors: { read: () => read(descriptorSetOf(file)) },
   }));
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   isReadable = false;
   expect(await proxy.reload()).toMatchObject({ isChanged: false, problems: ["no file"] });
   expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual(["no file", "no file"]);
@@ -318,8 +323,7 @@ test("reconfigure reads descriptors again that change during accept", async () =
     { upstream: "http://127.0.0.1:1", descriptors: { read: async () => descriptorSetOf(file), watch } },
     { upstream: "http://127.0.0.1:2", descriptors: descriptorSetOf(KitchenSink.file) },
   ];
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   await proxy.reconfigure({ upstreams }, () => {
     ({ file } = GreenhouseService);
     changed?.();
@@ -335,8 +339,7 @@ test("onReload reports a new conflict although the routes stay the same", async 
     { upstream: upstream.address, descriptors: "reflection" as const, services: ["a.*"] },
     { upstream: "unix:/none/b", descriptors: descriptorSetOf(KitchenSink.file), services: ["kitchensink.*"] },
   ];
-  const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams, onReload: (report) => void reports.push(report) });
   upstream.offer(serviceWithRoutes("a.A", { Get: [] }), serviceWithRoutes("kitchensink.v1.Other", { Get: [] }));
   for (let reload = 0; reload < 2; reload++) await proxy.reload();
   expect(reports).toEqual([{ isChanged: false, added: [], removed: [], problems: [] }]);

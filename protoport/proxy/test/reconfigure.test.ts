@@ -5,26 +5,32 @@ import { Code, ConnectError, createContextKey, createContextValues } from "@conn
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
-import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
+import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
 import { descriptorSetOf, respondWatered, restrictedGreenhouse, startScriptedServer } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { createTestGateway, exchangeFetch, startOnLoopback } from "@protoport/testing";
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
+/** Creates a proxy that is closed when the test ends. */
+async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  const proxy = await createProxy(options);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
 test.each([
   { name: "an address", toUpstream: (address: string) => address },
   { name: "options", toUpstream: (addresses: string) => ({ addresses }) },
 ])("reconfigure closes the connections to a replaced upstream from $name", async ({ toUpstream }) => {
   await using old = await startScriptedServer(respondWatered);
-  const proxy = await createProxy({ upstreams: [{ upstream: toUpstream(old.baseUrl), descriptors }] });
+  const proxy = await openProxy({ upstreams: [{ upstream: toUpstream(old.baseUrl), descriptors }] });
   const header = [["content-type", "application/json"]] as const;
   const request = { httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") };
   expect((await exchangeFetch(proxy.fetch, request)).httpStatus).toBe(200);
   expect(old.open).toBe(1);
   await proxy.reconfigure({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] });
   await expect.poll(() => old.open).toBe(0);
-  await proxy.close();
 });
 
 test("reconfigure closes the new connections if accept refuses the options", async () => {
@@ -62,7 +68,7 @@ test("a reload after reconfigure applies to routes and to error details", async 
       },
     ],
   };
-  const proxy = await createProxy(options);
+  const proxy = await openProxy(options);
   const respondTo = async (rpc: string): Promise<string> => {
     const path = `/${GreenhouseService.typeName}/${rpc}`;
     const header = [["content-type", "application/json"]] as const;
@@ -78,7 +84,6 @@ test("a reload after reconfigure applies to routes and to error details", async 
   expect(await respondTo("GetReading")).not.toContain("the pump is broken");
   expect(await respondTo("WaterBed")).toContain("the pump is broken");
   expect(await respondTo("WaterBed")).not.toContain("secret");
-  await proxy.close();
 });
 
 test.each([
@@ -88,8 +93,7 @@ test.each([
   await using reflected = await startReflectedUpstream(...offered.map((name) => serviceWithRoutes(name, { Get: [] })));
   const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
   const upstreams = ["a.*", "b.*"].map((pattern) => ({ ...upstream, services: [pattern] }));
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   if (!isUp) await reflected.stop();
   await proxy.reconfigure({ upstreams });
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual(offered);
@@ -98,8 +102,7 @@ test.each([
 test("reconfigure keeps the descriptors of an unreachable upstream whose services change", async () => {
   await using reflected = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
   const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
-  const proxy = await createProxy({ upstreams: [upstream] });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams: [upstream] });
   await reflected.stop();
   const other = { upstream: "http://127.0.0.1:1", descriptors };
   const { lastSuccessMs } = proxy.descriptorReloads[0] ?? {};
@@ -117,8 +120,7 @@ test("an unreachable upstream with more services keeps its descriptors after rec
   );
   const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
   const upstreamOf = (...services: readonly string[]) => ({ ...upstream, services });
-  const proxy = await createProxy({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*")] });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*")] });
   await reflected.stop();
   await proxy.reconfigure({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*", "c.*")] });
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", "b.B"]);
@@ -143,8 +145,7 @@ test("conflicts name the Unix socket of the upstream that serves the service", a
     { upstream: "unix:/none/greenhouse.sock", descriptors: set, services: ["greenhouse.*"] },
     { upstream: "unix:/none/others.sock", descriptors: set },
   ];
-  const proxy = await createProxy({ upstreams });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ upstreams });
   const belongs = `service ${GreenhouseService.typeName} belongs to unix:/none/greenhouse.sock`;
   expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([[], [belongs]]);
 });
@@ -167,7 +168,7 @@ test("a call in flight keeps its hooks and visibility rules after reconfigure", 
       },
     ],
   });
-  const proxy = await createProxy(optionsOf("old", []));
+  const proxy = await openProxy(optionsOf("old", []));
   const header = [["content-type", "application/json"]] as const;
   const request = { httpMethod: "POST", path: "/old/beds/7:water", header, body: Buffer.from("{}") };
   const responded = exchangeFetch(proxy.fetch, request);
@@ -178,7 +179,6 @@ test("a call in flight keeps its hooks and visibility rules after reconfigure", 
   expect(body).toContain("the pump is broken");
   expect(body).not.toContain("secret");
   expect(logged).toEqual([["old", "/old/beds/{bed}:water", true]]);
-  await proxy.close();
 });
 
 test("reconfigure replaces the fallback and the context values of the handler", async () => {
@@ -234,8 +234,7 @@ test("reconfigure applies later options although an earlier accept never resolve
   }));
   const [first, second] = upstreams.map((upstream): ProxyOptions => ({ upstreams: [upstream] }));
   if (first === undefined || second === undefined) return expect.unreachable("two options");
-  const proxy = await createProxy(first);
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy(first);
   const names = (): readonly string[] => proxy.services.map(({ typeName }) => typeName);
   for (const [next, wanted] of [
     [second, "b.B"],
@@ -304,8 +303,7 @@ test.each([
   { name: "contextValues", ignored: { contextValues: () => createContextValues() } },
 ])("reconfigure refuses $name after listen was called", async ({ name, ignored }) => {
   const options: ProxyOptions = { upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] };
-  const proxy = await createProxy(options);
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy(options);
   const problem = {
     code: "ERR_OPTIONS",
     message: expect.stringContaining(`listen() would ignore the option "${name}"`),
@@ -327,8 +325,7 @@ test.each([
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
     admit: ({ peer }) => void addresses.push(peer.address),
   };
-  const proxy = await createProxy({ ...options, ...trust(row.trusted) });
-  onTestFinished(() => proxy.close());
+  const proxy = await openProxy({ ...options, ...trust(row.trusted) });
   const { port } = await proxy.listen({ host: "127.0.0.1" });
   const call = async (): Promise<unknown> =>
     await fetch(`http://127.0.0.1:${port}/unknown`, { headers: { "x-forwarded-for": "192.0.2.7" } });

@@ -2,31 +2,24 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openValidation } from "../../gateway/src/validation/index.ts";
 import { AccountSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { collect } from "../../testing/src/collect.ts";
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
 import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { createProxy } from "../src/create-proxy.ts";
+import { shared } from "../../testing/src/shared.ts";
 
 // The proxy checks requests in front of a service that does not.
 
-let upstream: Awaited<ReturnType<typeof startSignup>>;
-let proxy: TestProxy;
-let intercepted: TestProxy;
-beforeAll(async () => {
-  upstream = await startSignup(undefined);
-  const validation = await openValidation();
+const upstream = shared(() => startSignup(undefined));
+const start = async (options: Parameters<typeof startProxy>[2]): Promise<TestProxy> => {
   const url = `http://127.0.0.1:${String(upstream.address.port)}`;
-  proxy = await startProxy(url, [SignupService.file], { validation });
-  intercepted = await startProxy(url, [SignupService.file], { validation, interceptors: [(next) => next] });
-});
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-  await intercepted[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+  return startProxy(url, [SignupService.file], { validation: await openValidation(), ...options });
+};
+const proxy = shared(() => start({}));
+const intercepted = shared(() => start({ interceptors: [(next) => next] }));
 
 const short = { ...validAccount, name: "A" };
 const large = { ...short, addresses: Array.from({ length: 20_000 }, () => ({ zip: "12345" })) };

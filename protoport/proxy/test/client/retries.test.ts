@@ -16,7 +16,6 @@ import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScripte
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 10, backoffMultiplier: 2 };
 const policy: RetryPolicy = { maxAttempts: 4, ...backoff, retryableCodes: [Code.Unavailable] };
 
-/** How a server handles one attempt. */
 type Step = (connection: ScriptedConnection, streamId: number) => void;
 
 function sends(frames: (streamId: number) => readonly Frame[]): Step {
@@ -86,7 +85,6 @@ const retryCases: readonly RetryCase[] = [
   { name: "a refused stream with retries off", steps: [refused, ok], retry: "off", want: "Unavailable", attempts: 1 },
 ];
 
-/** Starts a server that handles each attempt with the next step. */
 function startSteps(steps: readonly Step[]) {
   let attempt = 0;
   return startScriptedServer({

@@ -13,7 +13,6 @@ const reading = "/sensors/1/reading";
 /** The header of the last call that an upstream has received. */
 let received = new Headers();
 
-/** Returns an upstream whose readings have this temperature. */
 function createGreenhouse(degreesCelsius: number) {
   return createTestGateway({
     routes: (router) => {
@@ -34,7 +33,6 @@ let [warmUrl, coldUrl] = ["", ""];
 let command: ProxyCommand;
 let [baseUrl, adminUrl] = ["", ""];
 
-/** Writes the configuration file. */
 function configure(settings: object, upstream: object = {}): void {
   const rateLimit = { perAddress: 1_000_000 };
   const common = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, rateLimit };
@@ -83,7 +81,6 @@ async function fieldOf(name: string, path: string, init?: RequestInit): Promise<
   return response.headers.get(name);
 }
 
-/** Returns a header field that the upstream has received. */
 async function sentField(name: string): Promise<string | null> {
   expect(await statusOf(reading)).toBe(200);
   return received.get(name);

@@ -14,7 +14,6 @@ import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 import { toUrl } from "../../src/command/proxy-server.ts";
 
-/** Waters a bed, and returns the HTTP status. */
 async function water(baseUrl: string): Promise<number> {
   return (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
 }

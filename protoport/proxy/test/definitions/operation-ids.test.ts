@@ -52,7 +52,6 @@ test.each<[name: string, old: RouteTexts, now: RouteTexts, want: readonly object
   expect(open).toEqual(want.map((each) => expect.objectContaining(each)));
 });
 
-/** Writes a configuration with one upstream. */
 function configure(descriptors: string, openapi: object): string {
   const upstreams = [{ addresses: ["http://127.0.0.1:1"], descriptors }];
   const settings = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstreams, openapi };

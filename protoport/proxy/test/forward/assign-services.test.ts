@@ -7,7 +7,6 @@ type Offer = Parameters<typeof assignServices>[0][number];
 
 const [greenhouse, sink] = [GreenhouseService.typeName, KitchenSink.typeName];
 
-/** Returns an upstream's offer. */
 function offerOf(name: string, isUnlimited: boolean, services: readonly DescService[] = [GreenhouseService]): Offer {
   return { name, isUnlimited, services };
 }

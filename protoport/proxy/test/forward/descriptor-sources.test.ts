@@ -18,13 +18,11 @@ afterEach(() => void vi.useRealTimers());
 
 /** A descriptor file's source after the first read. Dispose of it with `await using`, which stops the watch. */
 interface WatchedFile extends AsyncDisposable {
-  /** Reads the file. */
   read(): Promise<Uint8Array>;
   /** Checks the file once, and returns how many changes the check reports. */
   check(): Promise<number>;
 }
 
-/** Reads a descriptor file and watches it. */
 async function watchFile(path: string): Promise<WatchedFile> {
   const upstream = createUpstream({ addresses: "http://127.0.0.1:1" });
   const settings = { upstream, isProxied: () => true, reloadEveryMs: 10, reflectionHeader: {} };

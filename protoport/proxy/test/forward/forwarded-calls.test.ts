@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { Code, type HandlerContext, type Interceptor } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import type { PieceDecompression } from "../../../gateway/src/protocols/envelope/compression.ts";
@@ -8,17 +8,16 @@ import type { PieceDecompression } from "../../../gateway/src/protocols/envelope
 import { type CallEnd, createProxy, type MethodSettings, type ProxiedUpstreamOptions, type ProxyGateway,
   type ProxyOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf, encodeEnvelope, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
-import { frameFlag, frameType, headersFrame, startGreenhouse, type TestGreenhouse } from "@protoport/testing";
+import { frameFlag, frameType, headersFrame, startGreenhouse } from "@protoport/testing";
 import { exchangeFetch, type HttpRequest, openFetchUpload } from "@protoport/testing/http";
+import { shared } from "../../../testing/src/shared.ts";
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
 
-/** A policy for two attempts. */
 const once = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 
-/** Creates a proxy, which is closed when it is disposed of. */
 async function openProxy(options: ProxyOptions): Promise<Pick<ProxyGateway, "fetch"> & AsyncDisposable> {
   const proxy = await createProxy(options);
   return { fetch: proxy.fetch, [Symbol.asyncDispose]: () => proxy.close() };
@@ -59,7 +58,6 @@ test("a response above the proxy's writeMaxBytes is refused while it is read", a
   expect(errors).toEqual(["the response is larger than 1000 bytes"]);
 });
 
-let upstream: TestGreenhouse;
 let timeoutMs: number | undefined;
 const record = (_: unknown, context: HandlerContext): object => {
   timeoutMs = context.timeoutMs();
@@ -68,15 +66,14 @@ const record = (_: unknown, context: HandlerContext): object => {
 async function* recordStream(_: unknown, context: HandlerContext): AsyncGenerator<object> {
   yield record(_, context);
 }
-beforeAll(async () => {
-  upstream = await startGreenhouse({
+const upstream = shared(() =>
+  startGreenhouse({
     waterBed: record,
     recordReadings: async (_, context) => record(_, context),
     watchReadings: recordStream,
     controlClimate: recordStream,
-  });
-});
-afterAll(() => upstream[Symbol.asyncDispose]());
+  }),
+);
 
 type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "maxTimeoutMs">;
 

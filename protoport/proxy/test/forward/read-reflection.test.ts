@@ -27,7 +27,6 @@ async function readFrom(baseUrl: string, options: Partial<ReadReflectionOptions>
   return await within(readReflection(transport, { isSelected: () => true, signal, ...options }), "the reflection");
 }
 
-/** Reads from a server with these routes. */
 async function read(
   routes: (router: ConnectRouter) => void,
   options?: Partial<ReadReflectionOptions>,

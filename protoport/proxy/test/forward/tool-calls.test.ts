@@ -17,7 +17,6 @@ interface Serving {
   readonly address: Address;
   /** Resolves when the handler runs, with its signal. */
   readonly begun: Promise<AbortSignal>;
-  /** Ends the handler. */
   readonly end: () => void;
 }
 

@@ -12,7 +12,6 @@ const read = (text: string, flags: Parameters<typeof readProxyConfiguration>[1] 
 
 const upstream = "upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n";
 
-/** Returns a file's problems. */
 function problemsOf(text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}): string {
   try {
     read(text, flags);

@@ -37,7 +37,6 @@ function encode(fields: Fields): Uint8Array<ArrayBuffer> {
   return writer.finish();
 }
 
-/** Returns a file with the option `openapiv2_swagger`. */
 function swaggerIn(file: DescFile, fields: Fields): DescFile {
   const proto = structuredClone(file.proto);
   proto.options = create(FileOptionsSchema);

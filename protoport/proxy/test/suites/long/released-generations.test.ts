@@ -49,7 +49,6 @@ test.each([
 
 const { interceptor } = createBearerAuth({ verify: () => ({ kind: "unknown", reason: "" }) }, { realm: "greenhouse" });
 
-/** Returns a new retry policy for each method. */
 function ownRetries(method: DescMethod): MethodSettings {
   const delays = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
   return { retry: { maxAttempts: 2, retryableCodes: [14], ...delays, methods: (other) => other === method } };

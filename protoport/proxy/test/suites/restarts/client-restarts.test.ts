@@ -20,7 +20,6 @@ type Command = readonly [string, ...string[]];
 interface ClientKind {
   readonly name: string;
   readonly build: () => Promise<Command>;
-  /** The arguments after the port. */
   readonly args?: readonly string[];
   /** Whether the client with its defaults may lose a call while two servers restart in turn. */
   readonly losesCalls?: boolean;
@@ -50,7 +49,6 @@ const clients: readonly ClientKind[] = [
   { name: "curl", build: nodeProgram("curl.ts") },
 ];
 
-/** How often each server restarts. */
 const restarts = 3;
 
 /** Milliseconds for which a server serves calls before it drains. The balancer checks ten times in it. */

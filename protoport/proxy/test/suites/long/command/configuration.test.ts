@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
-import { createTempFolder } from "@protoport/testing/process";
 import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
-import { shared } from "../../../../../testing/src/shared.ts";
+import { createTempFolder, shared } from "@protoport/testing";
 
 const folder = createTempFolder();
 const upstream = shared(() =>
@@ -10,7 +9,6 @@ const upstream = shared(() =>
 );
 afterAll(() => folder[Symbol.dispose]());
 
-/** Writes a file with an upstream and other settings. */
 function configure(name: string, others: string): string {
   const text = `listen: { port: 0 }
 admin: { port: 0 }

@@ -29,7 +29,6 @@ async function run(...args: readonly string[]): Promise<Result> {
   return { exitCode, errors: errors.replaceAll(folder.path, "DIR") };
 }
 
-/** Writes a configuration file whose upstreams have these settings. */
 function configure(upstreams: readonly string[], others = ""): readonly string[] {
   const items = upstreams.map((each, at) => `- { addresses: ["http://127.0.0.1:${at + 1}"], ${each} }\n`);
   return ["--config", folder.write("proxy.yaml", `upstreams:\n${items.join("")}${others}`)];

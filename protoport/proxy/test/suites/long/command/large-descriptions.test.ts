@@ -12,13 +12,11 @@ import { createTempFolder, projectFolder, startNode, within } from "@protoport/t
 import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 import { shared } from "../../../../../testing/src/shared.ts";
 
-/** Parameters for {@link nestedMessages}. */
 interface Nesting {
   /** How many message types there are. Each is the type of the previous one's fields. */
   readonly levels: number;
   /** How many fields each type has. The fields have the next message type, or are strings in the last type. */
   readonly fields: number;
-  /** Whether all fields are required. */
   readonly required?: boolean;
   /** How the request message is sent. By default, in the query. */
   readonly body?: "*";

@@ -31,7 +31,6 @@ const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stre
 const pem = createCertificate("proxy");
 const upstreamPem = createCertificate("upstream");
 
-/** Adds a comment to the last file's first RPC. */
 function addComment(descriptorSet: Uint8Array): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
   const location = create(SourceCodeInfo_LocationSchema, { path: [6, 0, 2, 0], leadingComments: " How warm it is.\n" });

@@ -1,11 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { exchangeHttp1, type Field, fieldValue, type HttpRequest } from "@protoport/testing/http";
-import { getReadingProcedure as read, waterBedProcedure as water } from "@protoport/testing/proxy";
-import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createSigningKey, testAudience, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
+import { getReadingProcedure as read, waterBedProcedure as water, type ProxyProcess } from "@protoport/testing/proxy";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { startIdentityProvider, statelessRequest, toolNameOf, createTempFolder, shared } from "@protoport/testing";
 import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
-import { shared } from "../../../../../testing/src/shared.ts";
+import { createSigningKey, testAudience } from "@protoport/testing/process";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const publicUrl = "https://api.example/shop";
@@ -27,7 +26,6 @@ beforeEach(() => {
   calls.length = 0;
 });
 
-/** Writes a file with `authentication` settings, and other settings. */
 function configure(authentication: string, others: string = ""): string {
   const text = `listen: { port: 0 }
 admin: { port: 0 }

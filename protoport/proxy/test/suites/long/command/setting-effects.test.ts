@@ -28,7 +28,6 @@ type Effect = readonly [off: TestSettings, on: TestSettings, observe: Observe] |
 /** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
 
-/** A reading's path. */
 const reading = "/sensors/4/reading";
 const unknownParameter = `${reading}?unknown=1`;
 const greenhouse = GreenhouseService.typeName;
@@ -38,13 +37,11 @@ async function ask({ baseUrl }: Proxy, path: string, init: RequestInit = {}) {
   return { status: response.status, header: response.headers, body: await response.text() };
 }
 
-/** Returns a function that observes a call's status. */
 const statusOf =
   (path: string, init?: RequestInit) =>
   async (proxy: Proxy): Promise<number> =>
     (await ask(proxy, path, init)).status;
 
-/** Returns a function that observes a response's body. */
 const bodyOf =
   (path: string, init?: RequestInit) =>
   async (proxy: Proxy): Promise<string> =>
@@ -64,7 +61,6 @@ const token = "a-token-of-a-shop-2026";
 const bearer = (text: string): RequestInit => ({ headers: { authorization: `Bearer ${text}` } });
 const tokens = [{ file: fileOf("token", token) }];
 const otherTokens = [{ file: fileOf("other-token", "another-token-of-2026") }];
-/** Returns a file of token hashes. */
 const hashesWith = (scopes: string): string =>
   fileOf(`hashes ${scopes}`, `sha256:${createHash("sha256").update(token).digest("hex")} shop ${scopes} -\n`);
 

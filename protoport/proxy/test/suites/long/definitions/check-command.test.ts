@@ -28,7 +28,6 @@ const everything = write("everything.binpb", descriptorSetOf(...all));
 
 const unbound = "kitchensink.v1.KitchenSink.Unbound";
 
-/** Writes rules, and returns the arguments that name them. */
 function withRules(...rules: readonly object[]): readonly string[] {
   return ["--rules", write("rules.json", JSON.stringify({ rules }))];
 }

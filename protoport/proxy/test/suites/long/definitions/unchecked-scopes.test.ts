@@ -26,7 +26,6 @@ const write = (name: string, content: string | Uint8Array): string => JSON.strin
 /** What `--check` returns, and prints on standard error. */
 type CheckResult = { readonly exitCode: number; readonly errors: readonly string[] };
 
-/** Runs `--check` with descriptor files. */
 async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {
   const upstreams = services.map(({ typeName, file }) => {
     const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
@@ -36,7 +35,6 @@ async function check(services: readonly DescService[], settings: readonly string
   return await runCheck();
 }
 
-/** Runs `--check` with the file that was written. */
 async function runCheck(): Promise<CheckResult> {
   const { exitCode, errors } = await runProxyCommand("--config", folder.file("proxy.yaml"), "--check");
   return { exitCode, errors: errors === "" ? [] : errors.replaceAll(folder.path, "DIR").split("\n") };
@@ -77,7 +75,6 @@ test.each<[name: string, settings: readonly string[], problems: readonly string[
   expect(errors).toEqual(problems.map((problem) => expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)));
 });
 
-/** Calls an RPC with the token, and returns the HTTP status. */
 async function statusAt(baseUrl: string, rpc: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return (await fetch(`${baseUrl}/${served}/${rpc}`, { method: "POST", headers, body: "{}" })).status;
@@ -160,7 +157,6 @@ test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
   );
 });
 
-/** Reloads the file, and returns the outcome's line. */
 async function reload(proxy: ProxyCommand): Promise<string | undefined> {
   const from = proxy.lines.length;
   proxy.hangUp();

@@ -1,29 +1,27 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
-import { KitchenSink, Shelves, startProxy, type TestProxy } from "@protoport/testing/proxy";
+import { describe, test, expect } from "vitest";
+import { KitchenSink, Shelves, startProxy } from "@protoport/testing/proxy";
 import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { type Http1Connection, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2, startKitchenSink, type TestGateway } from "@protoport/testing";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2, startKitchenSink } from "@protoport/testing";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import { echoFiles } from "../../../../../testing/src/gateway/grpc-programs.ts";
+import { byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 // oxfmt-ignore
 import { describeRequest, corpusGroups, expectResponse, toRequest
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
+import { shared } from "../../../../../testing/src/shared.ts";
 
 // The gateway's corpus, with an upstream gRPC server instead of handlers.
 
-let upstream: TestGateway;
-let proxy: TestProxy;
-let http2: Http2Connection;
-beforeAll(async () => {
-  upstream = await startKitchenSink();
-  const { port } = upstream.address;
-  proxy = await startProxy(`http://127.0.0.1:${port}`, [KitchenSink.file, LegacySink.file, Shelves.file]);
-  http2 = await openHttp2(proxy.address);
-});
-afterAll(async () => {
-  http2[Symbol.dispose]();
-  await proxy[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const upstream = shared(() => startKitchenSink());
+const proxy = shared(() =>
+  startProxy(`http://127.0.0.1:${upstream.address.port}`, [KitchenSink.file, LegacySink.file, Shelves.file]),
+);
+const http2 = shared(() => openHttp2(proxy.address));
 
 describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: group }) => {
   // The response to a message with 100 levels has 101 levels, more than protobuf readers accept.
@@ -33,11 +31,7 @@ describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: gro
     (row) => isPeerAtLeast("@bufbuild/protobuf", "2.16") || !describeRequest(row).includes('"__proto__":'),
   );
   const rows = kept.map((row) => ({ ...row, requestLine: describeRequest(row) }));
-  let http1: Http1Connection;
-  beforeAll(async () => {
-    http1 = await openHttp1(proxy.address);
-  });
-  afterAll(() => http1[Symbol.dispose]());
+  const http1 = shared(() => openHttp1(proxy.address));
 
   test.each(rows.filter((row) => row.only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
@@ -48,4 +42,19 @@ describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: gro
   test.each(rows)("$rule: $requestLine over HTTP/2", async (row) => {
     expectResponse(await http2.exchange(toRequest(row)), row.want);
   });
+});
+
+const echoProxy = shared(async () => {
+  const echo = createGateway(echoOptions);
+  const { port } = await echo.listen({ host: "127.0.0.1", port: 0 });
+  const proxied = await startProxy(`http://127.0.0.1:${port}`, echoFiles);
+  const close = () => Promise.all([proxied[Symbol.asyncDispose](), echo.close()]);
+  return { ...proxied, [Symbol.asyncDispose]: async () => void (await close()) };
+});
+
+test.each([
+  { version: "HTTP/1.1", createExchange: createHttp1Exchange },
+  { version: "HTTP/2", createExchange: createHttp2Exchange },
+])("over $version, a echoProxy passes the transcoding suite", async ({ createExchange }) => {
+  expect(await failures(byHand, createExchange(new URL(echoProxy.baseUrl)))).toEqual([]);
 });

@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-// oxfmt-ignore
-import { createContextKey, createContextValues, type Interceptor, Code, ConnectError, type HandlerContext
-} from "@connectrpc/connect";
+import type { Interceptor, HandlerContext } from "@connectrpc/connect";
+import { createContextKey, createContextValues, Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { startProxy, envelope, FileService } from "@protoport/testing/proxy";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import { exchangeHttp1, type Field, rpcRequest, wireFormats } from "@protoport/testing";
+import { exchangeHttp1, type Field, rpcRequest, wireFormats, openHttp2 } from "@protoport/testing";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
-import { openHttp2 } from "@protoport/testing/http";
 import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 import { startProxied } from "../../../support/greenhouses.ts";
@@ -43,7 +41,6 @@ async function forward(
   return { received, back: Object.fromEntries(responseHeader) };
 }
 
-/** Fields in every gRPC request. */
 const grpcFields = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-protoport" };
 
 /** The client fields, unless rules exclude them. */
@@ -226,7 +223,6 @@ const controlNames = controlFields.flatMap((each) =>
 );
 const valueOf = (name: string): string => (name === "status" ? "302" : `${name} of the upstream`);
 
-/** Sets all the fields. */
 function control(fields: Headers): void {
   for (const name of controlNames) fields.set(name, valueOf(name));
 }

@@ -64,7 +64,6 @@ async function send(proxy: ProxyGateway, line: string): Promise<number> {
   return (await proxy.fetch(request)).status;
 }
 
-/** Calls to the first upstream over REST and Connect, including an RPC that is not known. */
 const ordersCalls = [
   "DELETE /v1/orders/7",
   "GET /v1/orders/7",

@@ -21,13 +21,11 @@ const implementation: Parameters<typeof startGreenhouse>[0] = {
   },
 };
 
-/** Serves the greenhouse with its handlers. */
 async function startHandlers(...interceptors: Interceptor[]) {
   const { address, ...greenhouse } = await startGreenhouse(implementation, { interceptors });
   return { ...greenhouse, baseUrl: `http://127.0.0.1:${address.port}` };
 }
 
-/** Serves the greenhouse behind a proxy. */
 async function startForwarding(...interceptors: Interceptor[]) {
   return await startProxied(implementation, { interceptors });
 }

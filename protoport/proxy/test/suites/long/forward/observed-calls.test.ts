@@ -16,7 +16,6 @@ const watch = { ...post, path: "/greenhouse.v1.GreenhouseService/WatchReadings",
 
 const failed = Object.entries({ "grpc-status": String(Code.NotFound), "grpc-message": "no bed" });
 
-/** Records how each call to an upstream starts and ends. */
 function recorder(): { observer: UpstreamCallObserver; calls: string[]; ends: CallEnd[] } {
   const calls: string[] = [];
   const ends: CallEnd[] = [];

@@ -173,7 +173,6 @@ const replacements = 10;
 const greenhouse = descriptorSetOf(GreenhouseService.file);
 const library = descriptorSetOf(LibraryService.file);
 
-/** Waters a bed, and returns the status. */
 async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number> {
   const header = [["content-type", "application/json"]] as const;
   const body = Buffer.from(JSON.stringify({ note }));

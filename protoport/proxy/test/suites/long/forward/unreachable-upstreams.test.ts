@@ -16,7 +16,6 @@ import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 const startReflected = (port: number) =>
   startReflectedGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { port });
 
-/** Returns a port without a listener. */
 async function freePort(): Promise<number> {
   const server: Server = createServer();
   await using listening = await startOnLoopback(server);

@@ -1,11 +1,11 @@
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
-import { errorOf, exchangeHttp1, startGreenhouse, statelessRequest, type TestGreenhouse } from "@protoport/testing";
+import { errorOf, exchangeHttp1, startGreenhouse, statelessRequest, shared } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import type { TestProxy } from "@protoport/testing/proxy";
@@ -14,11 +14,8 @@ import { GreenhouseService, restrictedGreenhouse, restrictedServices, startProxy
 // google.api.visibility in the proxy, whose upstream serves everything.
 
 const notes: string[] = [];
-let upstream: TestGreenhouse;
-let internal: TestProxy;
-let open: TestProxy;
-beforeAll(async () => {
-  upstream = await startGreenhouse({
+const upstream = shared(() =>
+  startGreenhouse({
     getReading: ({ sensor }) => ({ sensor, degreesCelsius: 20 }),
     waterBed: ({ bed, liters, note }) => {
       notes.push(note);
@@ -27,19 +24,13 @@ beforeAll(async () => {
     async *watchReadings({ count }) {
       for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
     },
-  });
-  const url = `http://127.0.0.1:${upstream.address.port}`;
-  const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
-  const start = (allow: readonly string[]): Promise<TestProxy> =>
-    startProxy(url, [restrictedGreenhouse()], { visibility: { allow }, mcp });
-  internal = await start(["PREVIEW"]);
-  open = await start(["INTERNAL"]);
-});
-afterAll(async () => {
-  await internal[Symbol.asyncDispose]();
-  await open[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+  }),
+);
+const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
+const start = (allow: readonly string[]): Promise<TestProxy> =>
+  startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], { visibility: { allow }, mcp });
+const internal = shared(() => start(["PREVIEW"]));
+const open = shared(() => start(["INTERNAL"]));
 
 const transports: readonly { readonly name: string; readonly open: (baseUrl: string) => Transport }[] = [
   { name: "Connect", open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }) },
@@ -133,7 +124,6 @@ describe("over MCP", () => {
   });
 });
 
-/** Returns a proxy's OpenAPI document. */
 function describeApi({ proxy }: TestProxy): string {
   const info = { title: "t", version: "1" };
   return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));

@@ -14,7 +14,6 @@ import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts
 
 // Tests additional connections and the queue, which calls need when a connection's streams are all in use.
 
-/** Makes concurrent calls, and counts their outcomes. */
 async function outcomesOf({ greenhouse }: GreenhouseClient, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   // Uses one timer for all calls, unlike `wateringOf`.
@@ -48,7 +47,6 @@ async function startGrpcJs(streams?: number): Promise<Peer> {
   return { baseUrl: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => Promise.resolve(server.forceShutdown()) };
 }
 
-/** Starts a server with the HTTP engine. */
 async function startEngine(concurrentStreams?: number): Promise<Peer> {
   const gateway = createTestGateway({
     routes: (router) => void router.service(GreenhouseService, { waterBed: () => ({ bed: 7n, liters: 3 }) }),
@@ -76,7 +74,6 @@ interface HeldServer extends AsyncDisposable {
   readonly scripted: ScriptedServer;
   /** Requests that have no response yet, the oldest first. */
   readonly held: { readonly connection: ScriptedConnection; readonly id: number }[];
-  /** Responds to the oldest request. */
   respond(): void;
   /** Maximum number of concurrent requests that a connection had. */
   readonly most: number;

@@ -2,12 +2,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
-// oxfmt-ignore
-import { descriptorSetOf, restrictedGreenhouse, runProxyCommand, file_orders_v1_orders
-} from "@protoport/testing/proxy";
+import { descriptorSetOf, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
 import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
-import { OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -16,7 +13,7 @@ import {
   CodeGeneratorResponseSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { projectFolder, runProgram } from "@protoport/testing/process";
+import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
 const folder = createTempFolder();
 const { write } = folder;
@@ -31,7 +28,6 @@ const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 const rules = { rules: [{ selector: `${OrderService.typeName}.DeleteOrder`, delete: "/gone/{id}" }] };
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
 
-/** What `createOpenApi` returns for the same options, as the file contains it. */
 describe("the openapi command", () => {
   test.each(
     // oxfmt-ignore
