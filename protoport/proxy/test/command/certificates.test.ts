@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
 import { Notices } from "../../src/command/notices.ts";
 import { toCertificateFiles } from "../../src/command/pem-files.ts";
@@ -7,6 +7,8 @@ import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { type Certificate, createCertificate } from "../../../testing/src/http/certificate.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 const [first, second, expired, early] = [
   createCertificate("first"),
@@ -22,7 +24,6 @@ function refused(reason: string): unknown {
 
 test("an invalid certificate does not replace the previous one", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
   const startMs = Date.now();
   using folder = createTempFolder();
   const [cert, key] = [folder.file("cert.pem"), folder.file("key.pem")];
@@ -52,7 +53,6 @@ test("an invalid certificate does not replace the previous one", () => {
 
 test("a certificate that expires during use is a problem", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
   const soon = createCertificate("soon", new Date(Date.now() + 3_600_000));
   const served = new ServedCertificate({ path: "cert.pem", read: () => soon });
   expect(served.problem).toBeUndefined();
@@ -64,7 +64,6 @@ const invalid = (year: number): unknown => expect.stringMatching(`^the certifica
 
 test("report() logs an invalid certificate once, and a failed reload every ten minutes", () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const logged: string[] = [];
   const notices = new Notices({ out: () => undefined, err: (line) => void logged.push(line) });
   onTestFinished(() => notices.close());

@@ -9,10 +9,8 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 const greenhouse = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
-const shop = folder.write(
-  "shop.binpb",
-  descriptorSetOf(serviceWithRoutes("shop.v1.Shop", { Get: ["GET /shop"] }).file),
-);
+const { file: shopFile } = serviceWithRoutes("shop.v1.Shop", { Get: ["GET /shop"] });
+const shop = folder.write("shop.binpb", descriptorSetOf(shopFile));
 
 /** Writes a configuration with an upstream at an address, and one that does not respond. */
 function configure(address: string, rest: object): string {
@@ -51,9 +49,8 @@ test("a proxy sends rest.errorBody for errors of its own and of upstreams, until
   expect(await bodyOf("/shop")).toEqual(errorWith("UNAVAILABLE", 503));
   expect(await bodyOf("/nothing")).toEqual(errorWith("NOT_FOUND", 404));
   const headers = { "content-type": "application/json" };
-  expect(await bodyOf("/beds/7:water", { method: "POST", headers, body: "{" })).toEqual(
-    errorWith("INVALID_ARGUMENT", 400),
-  );
+  const malformed = await bodyOf("/beds/7:water", { method: "POST", headers, body: "{" });
+  expect(malformed).toEqual(errorWith("INVALID_ARGUMENT", 400));
   configure(address, { errorBody: { number: "{number}", details: "{details}" } });
   command.hangUp();
   expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();

@@ -13,10 +13,8 @@ test.each([
   { name: "a deny rule", rules: ", requestHeader: { deny: [x-a] }" },
   { name: "an allow rule", rules: ', requestHeader: { allow: ["*", authorization] }' },
 ])("with $name, authentication.forward: false withholds Authorization", async ({ rules }) => {
-  const text = [
-    `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection${rules} }]`,
-    "authentication: { forward: false }",
-  ].join("\n");
+  const upstream = `{ addresses: ["http://127.0.0.1:1"], descriptors: reflection${rules} }`;
+  const text = `upstreams: [${upstream}]\nauthentication: { forward: false }`;
   const { upstreams } = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
   const { select } = compileForwardRules("request", upstreams[0]?.requestHeader);
   expect(select(["Authorization", "Bearer a", "X-C", "1"], noAddedFields).fields).toEqual(["x-c", "1"]);
@@ -29,9 +27,8 @@ const [certFile, keyFile] = [files.write("client.pem", cert), files.write("clien
 
 /** Returns the options of the first upstream, and the header fields that its rules set. */
 async function optionsOf(setting: string, others = "") {
-  const required = ["addresses: [dns:a:1]", "descriptors: reflection"].filter(
-    (each) => !setting.startsWith(each.slice(0, 9)),
-  );
+  const both = ["addresses: [dns:a:1]", "descriptors: reflection"];
+  const required = both.filter((each) => !setting.startsWith(each.slice(0, 9)));
   const text = `upstreams: [{ ${[...required, setting].join(", ")} }]\n${others}`;
   const { upstreams } = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
   const set = [upstreams[0]?.requestHeader, upstreams[0]?.responseHeader].map((rules) => rules?.set?.(requestFrom("")));
@@ -64,7 +61,7 @@ const rows: readonly (readonly [path: string, setting: string, option: object])[
     [
       `${rules}.set`,
       `${rules}: { set: { a: b } }`,
-      { set: at === 0 ? [{ a: "b" }, undefined] : [undefined, { a: "b" }] },
+      { set: [0, 1].map((each) => (each === at ? { a: "b" } : undefined)) },
     ],
   ]),
 ];
@@ -90,12 +87,7 @@ test("upstream settings without a value leave the defaults to the upstream", asy
   const { upstream, methodSettings: _, set, ...options } = await optionsOf("");
   expect(upstream).toEqual({ addresses: ["dns:a:1"], limits: { headerBytes: 65_536 } });
   expect(set).toEqual([undefined, undefined]);
-  expect(options).toEqual({
-    descriptors: "reflection",
-    reflectionHeader: {},
-    retry: "transparent",
-    readMaxBytes: 4_194_304,
-    requestHeader: { deny: [], rename: {} },
-    services: [],
-  });
+  const lists = { reflectionHeader: {}, requestHeader: { deny: [], rename: {} }, services: [] };
+  const others = { descriptors: "reflection", retry: "transparent", readMaxBytes: 4_194_304 };
+  expect(options).toEqual({ ...others, ...lists });
 });

@@ -27,10 +27,8 @@ test("checkDefinition reports equal operation ids unless operationIds is full", 
 
 test("the openapi command refuses equal operation ids unless --operation-ids is full", async () => {
   const set = folder.write("clashing.binpb", clashing);
-  expect(await runProxyCommand("openapi", set)).toMatchObject({
-    exitCode: 1,
-    errors: `cannot describe the definition: ${clash}`,
-  });
+  const errors = `cannot describe the definition: ${clash}`;
+  expect(await runProxyCommand("openapi", set)).toMatchObject({ exitCode: 1, errors });
   const { exitCode, printed } = await runProxyCommand("openapi", set, "--operation-ids", "full");
   expect([exitCode, printed]).toEqual([0, expect.stringContaining('"operationId":"stock_v1_Admin_get"')]);
 });
@@ -74,21 +72,16 @@ test("a proxy refuses equal operation ids at start, unless operationIds is full"
 
 test("a proxy describes reloaded descriptors with equal operation ids by full ids, or without operations, and reports them", async () => {
   const descriptors = folder.write("reloaded.binpb", setOf(orders));
-  // oxfmt-ignore
-  const flags = [
-    "--port", "0", "--drain-delay-ms", "0", "--upstream", "http://127.0.0.1:1", "--descriptors", descriptors,
-  ];
-  await using command = new ProxyCommand(flags);
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", descriptors];
+  await using command = new ProxyCommand(["--port", "0", "--drain-delay-ms", "0", ...upstream]);
   const url = `${await command.serving}/openapi.json`;
   expect(await (await fetch(url)).text()).toContain('"operationId":"v1_Admin_get"');
   folder.write("reloaded.binpb", clashing);
   command.hangUp();
   expect(await command.waitForLine(/^descriptors reloaded/)).toBeDefined();
   const response = await fetch(url);
-  expect([response.status, await response.text()]).toEqual([
-    200,
-    expect.stringMatching(/"operationId":"orders_v1_Admin_get".*"operationId":"stock_v1_Admin_get"/),
-  ]);
+  const ids = /"operationId":"orders_v1_Admin_get".*"operationId":"stock_v1_Admin_get"/;
+  expect([response.status, await response.text()]).toEqual([200, expect.stringMatching(ids)]);
   expect(command.errors).toContain(`the document at /openapi.json has operationIds: full, because ${clash}`);
   folder.write("reloaded.binpb", setOf({ "a.b_c.Admin": { Get: ["GET /a"] }, "a_b.c.Admin": { Get: ["GET /b"] } }));
   command.hangUp();

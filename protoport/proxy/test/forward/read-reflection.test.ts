@@ -27,10 +27,9 @@ async function readFrom(baseUrl: string, options: Partial<ReadReflectionOptions>
   return await within(readReflection(transport, { isSelected: () => true, signal, ...options }), "the reflection");
 }
 
-async function read(
-  routes: (router: ConnectRouter) => void,
-  options?: Partial<ReadReflectionOptions>,
-): Promise<ReflectedServices> {
+type Routes = (router: ConnectRouter) => void;
+
+async function read(routes: Routes, options?: Partial<ReadReflectionOptions>): Promise<ReflectedServices> {
   const gateway = createGateway({ routes });
   try {
     const { address, port } = await gateway.listen({ host: "127.0.0.1" });
@@ -116,24 +115,16 @@ test("a file that the server first sent as a placeholder is requested", async ()
     return kind === "fileByFilename" ? sending(file) : sending({ name: "b.proto", syntax: "<unknown:0>" }, main);
   });
   const { files } = await read(respond);
-  expect(files.file.map(({ name, messageType }) => [name, messageType.length])).toEqual([
-    ["b.proto", 1],
-    ["a.proto", 0],
-  ]);
+  const sizes = files.file.map(({ name, messageType }) => `${name}: ${messageType.length}`);
+  expect(sizes).toEqual(["b.proto: 1", "a.proto: 0"]);
 });
 
 test("well-known files that the server does not send are added", async () => {
   const common = ["google/api/annotations.proto", "google/api/httpbody.proto", "google/protobuf/field_mask.proto"];
   const { files } = await read(importing(common));
-  expect(files.file.map(({ name }) => name)).toEqual([
-    "google/api/http.proto",
-    "google/protobuf/descriptor.proto",
-    "google/api/annotations.proto",
-    "google/protobuf/any.proto",
-    "google/api/httpbody.proto",
-    "google/protobuf/field_mask.proto",
-    "a.proto",
-  ]);
+  const ofAnnotations = ["google/api/http.proto", "google/protobuf/descriptor.proto", "google/api/annotations.proto"];
+  const others = ["google/protobuf/any.proto", "google/api/httpbody.proto", "google/protobuf/field_mask.proto"];
+  expect(files.file.map(({ name }) => name)).toEqual([...ofAnnotations, ...others, "a.proto"]);
 });
 
 test.each([
@@ -146,13 +137,12 @@ test.each([
 });
 
 test("a service that the server lists but does not describe is omitted", async () => {
-  const { services, omitted } = await read(
-    responding((request) => {
-      if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
-      if (request.value === "a.B") return notKnown;
-      return sending({ name: "a.proto", package: "a", service: [{ name: "A" }] });
-    }),
-  );
+  const respond = responding((request) => {
+    if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
+    if (request.value === "a.B") return notKnown;
+    return sending({ name: "a.proto", package: "a", service: [{ name: "A" }] });
+  });
+  const { services, omitted } = await read(respond);
   expect(services).toEqual(["a.A"]);
   expect([...omitted]).toEqual([
     ["a.B", "server reflection does not describe a.B: not known"],
@@ -182,9 +172,7 @@ test("readReflection sends the given header fields, such as a credential", async
 
 const big = new Uint8Array(2_000_000);
 
-test.each<
-  [name: string, routes: (router: ConnectRouter) => void, problem: string, options?: Partial<ReadReflectionOptions>]
->(
+test.each<[name: string, routes: Routes, problem: string, options?: Partial<ReadReflectionOptions>]>(
   // oxfmt-ignore
   [
     ["does not implement reflection", (router) => void router.service(GreenhouseService, {}),
@@ -245,9 +233,8 @@ test.each<
 });
 
 test("readReflection reports an unreachable server and a server without HTTP/2", async () => {
-  await expect(readFrom("http://127.0.0.1:1")).rejects.toThrow(
-    "server reflection failed: [unavailable] cannot connect to",
-  );
+  const unreachable = "server reflection failed: [unavailable] cannot connect to";
+  await expect(readFrom("http://127.0.0.1:1")).rejects.toThrow(unreachable);
   await using server = await startScriptedServer({ opening: Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n") });
   await expect(readFrom(server.baseUrl)).rejects.toThrow("server reflection failed: [unavailable] ");
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
 // oxfmt-ignore
@@ -7,6 +7,8 @@ import { envelope, grpcHead, grpcResponse, openGreenhouseClient, type ScriptedCo
 // oxfmt-ignore
 import { clientOf, endsWith, notServing, reports, reportsAndFails, service, serving, startWatchedServer, status,
   unhealthy } from "./watched-server.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 /** SERVING with an unknown field that has this size in bytes. */
 function servingIn(bytes: number): Buffer {
@@ -87,7 +89,6 @@ test("calls go only to healthy servers as the reported health changes", async ()
 
 test("a health watch that fails after a report restarts without growing backoff", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   // After this many watches without a message, the backoff would be a minute.
   const broken = 10;
   let watches = 0;
@@ -122,7 +123,6 @@ test("a connection with only a health watch is closed as idle", async () => {
 
 test("a failed health watch is repeated after a second, not earlier", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
   // Simulates a process that has run for a while.
   vi.advanceTimersByTime(60_000);
   await using server = await startWatchedServer(endsWith("7"));
@@ -137,7 +137,6 @@ test("a failed health watch is repeated after a second, not earlier", async () =
 
 test("a failed health watch is repeated only when a stream is available", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
   await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...endsWith("14")(id)]);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe(unhealthy);
@@ -155,7 +154,6 @@ test("a failed health watch is repeated only when a stream is available", async 
 
 test("a health watch recovers after its stream ends within a message", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
     request: (connection, id) => {
       // The first and the third request are watches.
@@ -174,7 +172,6 @@ test("a health watch recovers after its stream ends within a message", async () 
 
 test("a health watch is not repeated after its connection receives GOAWAY", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const connections: ScriptedConnection[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => {

@@ -29,9 +29,8 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
   { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
 ])("for the path segment $segment, the patterns $patterns select upstream $owner as owner", (row) => {
-  const owners = new ServiceOwners(
-    row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
-  );
+  const upstreams = row.patterns.map((services) => ({ services: [services], descriptors: "reflection" }));
+  const owners = new ServiceOwners(upstreams);
   expect(owners.otherOwnerOfPath(2, row.segment)).toBe(row.owner);
 });
 
@@ -41,9 +40,8 @@ test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc
     expect(new ServiceOwners([{ descriptors: "reflection" }]).ownerOfOffered(0, name)).toBeUndefined();
     expect(new ServiceOwners([{ descriptors: "reflection", services: [name] }]).ownerOfOffered(0, name)).toBe(0);
     const others = [reflected, file].flatMap((each) => each ?? []);
-    expect(
-      new ServiceOwners([...others, { descriptors: "reflection", services: [name] }]).ownerOfOffered(0, name),
-    ).toBeUndefined();
+    const owners = new ServiceOwners([...others, { descriptors: "reflection", services: [name] }]);
+    expect(owners.ownerOfOffered(0, name)).toBeUndefined();
   },
 );
 

@@ -57,13 +57,14 @@ test("20,000 concurrent calls to a server with 100 streams succeed", { timeout: 
   expect(outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []))).toEqual([]);
 });
 
+const compressed = { sendCompression: "gzip", compressMinBytes: 0 } as const;
 const routes: readonly { readonly route: string; readonly options: () => GrpcTransportOptions }[] = [
   { route: "directly", options: () => ({ baseUrl: server.address }) },
   { route: "through the proxy", options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}` }) },
-  { route: "compressed", options: () => ({ baseUrl: server.address, sendCompression: "gzip", compressMinBytes: 0 }) },
+  { route: "compressed", options: () => ({ baseUrl: server.address, ...compressed }) },
   {
     route: "compressed, through the proxy",
-    options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}`, sendCompression: "gzip", compressMinBytes: 0 }),
+    options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}`, ...compressed }),
   },
 ];
 
@@ -136,14 +137,11 @@ describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
   });
 
   test("custom_metadata passes", async () => {
-    const header = {
-      "x-grpc-test-echo-initial": "test_initial_metadata_value",
-      "x-grpc-test-echo-trailing-bin": "q6ur",
-    };
+    const initial = { "x-grpc-test-echo-initial": "test_initial_metadata_value" };
+    const header = { ...initial, "x-grpc-test-echo-trailing-bin": "q6ur" };
     const called = await unary("UnaryCall", { responseSize: 1, payload: zeros(1) }, { header });
-    const streamed = await stream("FullDuplexCall", [{ responseParameters: [{ size: 1 }], payload: zeros(1) }], {
-      header,
-    });
+    const requests = [{ responseParameters: [{ size: 1 }], payload: zeros(1) }];
+    const streamed = await stream("FullDuplexCall", requests, { header });
     await collect(streamed.messages);
     for (const response of [called, streamed]) {
       expect(response.header.get("x-grpc-test-echo-initial")).toBe("test_initial_metadata_value");

@@ -20,12 +20,10 @@ const maxStreams = 3;
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
 
+const unavailable = [...grpcHead, ["grpc-status", "14"]] as const;
 const failures = [
   { how: "a refusal", failFrame: (id: number) => resetFrame(id, 7) },
-  {
-    how: "a retryable error",
-    failFrame: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
-  },
+  { how: "a retryable error", failFrame: (id: number) => headersFrame(id, unavailable, frameFlag.endStream) },
 ];
 
 /** A message larger than the bytes kept for a retry, and windows large enough for it. */

@@ -3,7 +3,7 @@ import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:h
 import { createServer as createHttp2Server, constants } from "node:http2";
 import { createServer } from "node:net";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
@@ -12,6 +12,8 @@ import { type Frame, frame, frameType, listenOnLoopback, startOnLoopback } from 
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
 import { grpcResponse, respondWatered, settingFrame, startScriptedServer, watered } from "@protoport/testing/proxy";
+
+afterEach(() => void vi.useRealTimers());
 
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
@@ -117,7 +119,6 @@ test.each([0, -1, Number.POSITIVE_INFINITY])("timeoutMs %d disables the default 
 test("calls to an unreachable server fail immediately without reconnecting during backoff", async () => {
   // A long interval, so that the result does not depend on the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
   const server = createServer();
   const baseUrl = await listenOnLoopback(server);
   server.close();
@@ -146,7 +147,6 @@ test.each([
   ["when its signal is aborted during an interceptor", {}, true, Code.Canceled, true],
 ])("%s, a call to a silent server fails and resets its stream", async (_name, options, abort, want, intercepts) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
   const controller = new AbortController();
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
@@ -166,7 +166,6 @@ test.each([
 
 test("a missing PING acknowledgement during a call closes the connection", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const second = Promise.withResolvers<void>();
   const ping = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
@@ -193,7 +192,6 @@ test("a missing PING acknowledgement during a call closes the connection", async
 
 test("a client without calls sends no PING", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
   for (const call of [1, 2, 3]) {

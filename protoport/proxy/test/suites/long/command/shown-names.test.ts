@@ -46,12 +46,9 @@ test("the error for a refused request names only settings of the command", async
   await using accepting = await startWith(all);
   for (const { request, body, header = [], named } of refusals) {
     const [httpMethod = "", path = ""] = request.split(" ");
-    const sent = {
-      httpMethod,
-      path,
-      header: body === undefined ? header : [["content-type", "application/json"] as const, ...header],
-      ...(body !== undefined && { body: Buffer.from(body) }),
-    };
+    const content = body === undefined ? [] : [["content-type", "application/json"] as const];
+    const parts = { header: [...content, ...header], ...(body !== undefined && { body: Buffer.from(body) }) };
+    const sent = { httpMethod, path, ...parts };
     const refused = await exchangeHttp1(refusing.address, sent);
     const [, name] = /; to accept it, set the server option (.*?)"/.exec(refused.body.toString()) ?? [];
     expect([refused.httpStatus >= 400, name]).toEqual([true, named]);

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { afterAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
@@ -88,8 +88,7 @@ const settingsFor = ({ address }: { readonly address: string }): readonly string
 ];
 
 test("with reflection, RPCs with unchecked scopes are logged, and their calls fail", async () => {
-  const upstream = await startReflectedUpstream(scoped);
-  onTestFinished(() => upstream.stop());
+  await using upstream = await startReflectedUpstream(scoped);
   const settings = [
     ...settingsFor(upstream),
     `  scopes: { ${served}.WaterBed: water }`,
@@ -121,8 +120,7 @@ test("with reflection, RPCs with unchecked scopes are logged, and their calls fa
 });
 
 test("calls fail if reloaded descriptors require unchecked scopes", async () => {
-  const upstream = await startReflectedUpstream(scopedGreenhouse({}));
-  onTestFinished(() => upstream.stop());
+  await using upstream = await startReflectedUpstream(scopedGreenhouse({}));
   write("renewed.yaml", settingsFor(upstream).join("\n"));
   await using proxy = await startProxyProcess(["--config", folder.file("renewed.yaml")]);
   const statusOf = () => statusAt(proxy.baseUrl, "WaterBed");

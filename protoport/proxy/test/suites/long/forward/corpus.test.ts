@@ -55,6 +55,6 @@ const echoProxy = shared(async () => {
 test.each([
   { version: "HTTP/1.1", createExchange: createHttp1Exchange },
   { version: "HTTP/2", createExchange: createHttp2Exchange },
-])("over $version, a echoProxy passes the transcoding suite", async ({ createExchange }) => {
+])("over $version, a proxy passes the transcoding suite", async ({ createExchange }) => {
   expect(await failures(byHand, createExchange(new URL(echoProxy.baseUrl)))).toEqual([]);
 });

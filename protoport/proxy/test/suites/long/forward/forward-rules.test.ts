@@ -273,7 +273,7 @@ describe("control fields of an upstream's response", () => {
     expect(await fieldsOf(path, { allow: ["*", /./] })).toEqual({ httpStatus, fields });
   });
 
-  test("are forwarded if allow contains their exact controlNames", async () => {
+  test("are forwarded if allow contains their exact names", async () => {
     const { httpStatus, fields } = await fieldsOf("/files/a", {
       allow: controlNames.map((name) => name.toUpperCase()),
     });

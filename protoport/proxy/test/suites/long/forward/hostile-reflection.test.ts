@@ -64,12 +64,8 @@ async function send(proxy: ProxyGateway, line: string): Promise<number> {
   return (await proxy.fetch(request)).status;
 }
 
-const ordersCalls = [
-  "DELETE /v1/orders/7",
-  "GET /v1/orders/7",
-  "POST /v1/orders/7:delete",
-  "POST /shop.v1.Orders/Delete",
-];
+const restCalls = ["DELETE /v1/orders/7", "GET /v1/orders/7", "POST /v1/orders/7:delete"];
+const ordersCalls = [...restCalls, "POST /shop.v1.Orders/Delete"];
 const ordersReceived = ["Delete t", "Get t", "Delete t", "Delete t"];
 
 async function sendAll(proxy: ProxyGateway, lines: readonly string[]): Promise<readonly number[]> {
@@ -224,18 +220,16 @@ test("calls to a stopped upstream get 503 even after others are reloaded", async
 });
 
 /** Services that no gateway can serve. */
+const evilWith = (routes: Parameters<typeof serviceWithRoutes>[1]) => serviceWithRoutes("evil.v1.Evil", routes);
 const invalid = [
-  { name: "an invalid template", service: serviceWithRoutes("evil.v1.Evil", { Steal: ["GET v1"] }) },
-  { name: "the same route twice", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /e"], B: ["GET /e"] }) },
-  {
-    name: "an unreachable route",
-    service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /e/{id}"], B: ["* /e/{id=**}", "GET /e/{id=*}"] }),
-  },
-  { name: "a route at the path of an RPC", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /evil.v1.Evil/A"] }) },
-  { name: "only services of other upstreams", service: serviceWithRoutes("other.v1.Evil", { A: [] }) },
-];
+  ["an invalid template", evilWith({ Steal: ["GET v1"] })],
+  ["the same route twice", evilWith({ A: ["GET /e"], B: ["GET /e"] })],
+  ["an unreachable route", evilWith({ A: ["GET /e/{id}"], B: ["* /e/{id=**}", "GET /e/{id=*}"] })],
+  ["a route at the path of an RPC", evilWith({ A: ["GET /evil.v1.Evil/A"] })],
+  ["only services of other upstreams", serviceWithRoutes("other.v1.Evil", { A: [] })],
+] as const;
 
-test.each(invalid)("an upstream with $name does not prevent reloads or the start", async ({ service }) => {
+test.each(invalid)("an upstream with %s does not prevent reloads or the start", async (_name, service) => {
   const [a, b] = [await start(orders), await start(harmless)];
   const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
   const proxy = await open(upstreams);
@@ -350,11 +344,8 @@ test("an upstream with a route at an endpoint's or local RPC's path is refused",
 /** Calls a tool over MCP. @returns whether the tool is known, and its call succeeds */
 async function callTool(proxy: ProxyGateway, name: string): Promise<"called" | "failed" | "unknown"> {
   const { header, body = "" } = statelessRequest("tools/call", { name, arguments: {} });
-  const request = new Request("http://localhost/mcp", {
-    method: "POST",
-    headers: header.map(([...field]) => field),
-    body,
-  });
+  const headers = header.map(([...field]): [string, string] => field);
+  const request = new Request("http://localhost/mcp", { method: "POST", headers, body });
   const text = await (await proxy.fetch(request)).text();
   return text.includes("unknown tool") ? "unknown" : text.includes('"isError":true') ? "failed" : "called";
 }

@@ -32,12 +32,9 @@ const start = (allow: readonly string[]): Promise<TestProxy> =>
 const internal = shared(() => start(["PREVIEW"]));
 const open = shared(() => start(["INTERNAL"]));
 
+const json = { useBinaryFormat: false };
 const transports: readonly { readonly name: string; readonly open: (baseUrl: string) => Transport }[] = [
-  { name: "Connect", open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }) },
-  {
-    name: "Connect with JSON",
-    open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
-  },
+  { name: "Connect with JSON", open: (baseUrl) => createConnectTransport({ ...json, baseUrl, httpVersion: "1.1" }) },
   { name: "gRPC", open: (baseUrl) => createGrpcTransport({ baseUrl }) },
   { name: "gRPC-Web", open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }) },
 ];

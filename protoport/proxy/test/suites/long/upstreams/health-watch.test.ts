@@ -12,10 +12,7 @@ test("a reachable but unhealthy server is not reported as unreachable", async ()
   await gone[Symbol.asyncDispose]();
   await using client = clientOf(gone.baseUrl);
   const problem = (): Promise<string> =>
-    client.greenhouse.waterBed({}).then(
-      () => "ok",
-      (error: unknown) => ConnectError.from(error).rawMessage,
-    );
+    client.greenhouse.waterBed({}).then(String, (error: unknown) => ConnectError.from(error).rawMessage);
   expect(await problem()).toContain("cannot connect");
   const at = { host: "127.0.0.1", port: Number(new URL(gone.baseUrl).port) };
   await using server = await startWatchedServer(reports(notServing), undefined, at);
@@ -65,10 +62,8 @@ const waitingProgram = `
 
 test("a waiting call keeps the process running, a health watch does not", async () => {
   await using server = await startWatchedServer(() => []);
-  const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
-    folder: projectFolder,
-    environment: { BASE_URL: server.baseUrl, SERVICE: service },
-  });
+  const options = { folder: projectFolder, environment: { BASE_URL: server.baseUrl, SERVICE: service } };
+  const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], options);
   await expect.poll(() => server.watches).toBe(1);
   // Long enough for the process to exit if nothing kept it alive.
   await pause(300);
