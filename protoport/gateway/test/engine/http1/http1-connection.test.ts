@@ -70,6 +70,21 @@ const readLater: ReadBody = async (body, length) => {
   return await readCompletely(body, length);
 };
 
+/** Sends a string and waits until the server has received it. */
+async function sendAndWait({ client, socket }: Ends, text: string): Promise<void> {
+  const received = once(socket, "data");
+  client.write(text);
+  await within(received, "the sent bytes");
+}
+
+/** Lets the client read until the socket's buffer is empty once. */
+async function drainOnce({ client, socket }: Ends): Promise<void> {
+  const drained = once(socket, "drain");
+  client.resume();
+  await within(drained, "a part to be read");
+  client.pause();
+}
+
 /** Opens both ends, sends a request and waits for it. Only the test responds. */
 async function openRequested(timeoutCheckIntervalMs = 1000, request = get): Promise<Ends> {
   const requested = Promise.withResolvers<Http1Connection>();
@@ -224,10 +239,7 @@ test("a client stays connected until it reads nothing for the idle timeout", asy
   client.write(get);
   for (let checks = 0; checks < 4; checks++) {
     do {
-      const drained = once(socket, "drain");
-      client.resume();
-      await within(drained, "a part to be read");
-      client.pause();
+      await drainOnce(ends);
     } while (socket.writableLength === 0);
     connection.checkTimeouts(performance.now() + defaultLimits.idleTimeoutMs - 1000);
     expect(socket.destroyed).toBe(false);
@@ -361,10 +373,7 @@ test("the budget counts an unread response again after each drain", async () => 
   });
   ends.client.write(get);
   for (let times = 0; times < 3; times++) {
-    const drained = once(ends.socket, "drain");
-    ends.client.resume();
-    await within(drained, "a part to be read");
-    ends.client.pause();
+    await drainOnce(ends);
     // A page that is not completely written counts in full, and the socket's buffer in addition.
     expect(ends.budget.bytes).toBe(page.byteLength + ends.socket.writableLength);
   }
@@ -394,9 +403,7 @@ test("empty lines do not extend the idle timeout", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const isClosing: boolean[] = [];
   for (let checks = 0; checks < 3; checks++) {
-    const received = once(ends.socket, "data");
-    ends.client.write("\r\n");
-    await within(received, "an empty line");
+    await sendAndWait(ends, "\r\n");
     ends.connection.checkTimeouts(performance.now());
     isClosing.push(ends.socket.writableEnded);
   }
@@ -405,21 +412,16 @@ test("empty lines do not extend the idle timeout", async () => {
 
 test("the limit of 16 empty lines applies to each request", async () => {
   using ends = await openEnds(Buffer.of(), 1000);
-  const send = async (text: string): Promise<void> => {
-    const received = once(ends.socket, "data");
-    ends.client.write(text);
-    await within(received, "the sent bytes");
-  };
   const sendEmptyLines = async (): Promise<void> => {
-    for (let lines = 0; lines < 16; lines++) await send("\r\n");
+    for (let lines = 0; lines < 16; lines++) await sendAndWait(ends, "\r\n");
   };
   await sendEmptyLines();
-  await send("GET /a HTTP/1.1\r\nhost: x\r\n\r\n");
+  await sendAndWait(ends, "GET /a HTTP/1.1\r\nhost: x\r\n\r\n");
   // The second request has the same fields as the first, and arrives together with its empty lines.
-  await send(`${"\r\n".repeat(16)}GET /b HTTP/1.1\r\nhost: x\r\n\r\n`);
+  await sendAndWait(ends, `${"\r\n".repeat(16)}GET /b HTTP/1.1\r\nhost: x\r\n\r\n`);
   await sendEmptyLines();
   expect(ends.socket.writableEnded).toBe(false);
-  await send("\r\n");
+  await sendAndWait(ends, "\r\n");
   expect(ends.socket.writableEnded).toBe(true);
 });
 
@@ -521,9 +523,7 @@ test("a head that arrives slowly times out", async () => {
   let checks = 0;
   for (const byte of "GET / HTTP/1.1") {
     if (ends.socket.writableEnded) break;
-    const received = once(ends.socket, "data");
-    ends.client.write(byte);
-    await within(received, "a byte");
+    await sendAndWait(ends, byte);
     ends.connection.checkTimeouts(performance.now());
     checks++;
   }
@@ -542,9 +542,7 @@ test("a chunked body times out even if its bytes arrive slowly", async () => {
   const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
   for (const text of [head, "1", "\r\n", "a", "\r", "\n", "1", "\r\nb\r\n"]) {
     if (errors > 0) break;
-    const received = once(ends.socket, "data");
-    ends.client.write(text);
-    await within(received, "a part");
+    await sendAndWait(ends, text);
     ends.connection.write(Buffer.from("order"));
     ends.connection.checkTimeouts(performance.now());
     checks++;
@@ -585,20 +583,14 @@ test("a body's request timeout starts after its head", async () => {
   using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (http1) => {
     http1.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
   });
-  const { client, socket, connection } = ends;
-  const send = async (text: string): Promise<void> => {
-    const received = once(socket, "data");
-    client.write(text);
-    await within(received, "the sent bytes");
-  };
   const checkUntil = (enough: (checks: number) => boolean): number => {
     let checks = 0;
-    for (; !enough(checks); checks++) connection.checkTimeouts(performance.now());
+    for (; !enough(checks); checks++) ends.connection.checkTimeouts(performance.now());
     return checks;
   };
-  await send("POST / HTTP/1.1\r\n");
+  await sendAndWait(ends, "POST / HTTP/1.1\r\n");
   checkUntil((checks) => checks === 3);
-  await send("host: x\r\ncontent-length: 9\r\n\r\n");
+  await sendAndWait(ends, "host: x\r\ncontent-length: 9\r\n\r\n");
   const checks = checkUntil((made) => errors > 0 || made > 1_000);
   expect(checks).toBe(1 + Math.ceil((4 * requestTimeoutMs) / Math.min(headerTimeoutMs, requestTimeoutMs)));
 });

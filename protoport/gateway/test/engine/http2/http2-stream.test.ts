@@ -6,7 +6,7 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, echo, openEngine, type ReceiverParts, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
+import { dataFrame, frame, type Frame, type FrameConnection, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
 } from "../../../../testing/src/http/index.ts";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
@@ -17,6 +17,22 @@ const { protocolError, refusedStream } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 const limits = { concurrentStreams: 5 };
 const windowLimits = { connectionWindowBytes: 65_535, lingerMs: 60_000 };
+
+async function framesBeforePing(connection: FrameConnection): Promise<Frame[]> {
+  const frames: Frame[] = [];
+  await connection.readUntil((one) => {
+    frames.push(one);
+    return one.type === frameType.ping;
+  });
+  return frames;
+}
+
+/** Returns the payloads of the connection's WINDOW_UPDATE frames before the PING. */
+async function connectionCredit(connection: FrameConnection): Promise<Buffer[]> {
+  const frames = await framesBeforePing(connection);
+  const updates = frames.filter(({ type, streamId }) => type === frameType.windowUpdate && streamId === 0);
+  return updates.map(({ payload }) => payload);
+}
 
 describe("the engine", () => {
   test("refuses a stream above the limit with REFUSED_STREAM (§5.1.2, §8.7)", async () => {
@@ -86,11 +102,7 @@ describe("the engine", () => {
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
     });
     connection.send(whole(1), pingFrame);
-    const sent: Frame[] = [];
-    await connection.readUntil((one) => {
-      if (one.streamId === 1) sent.push(one);
-      return one.type === frameType.ping;
-    });
+    const sent = (await framesBeforePing(connection)).filter(({ streamId }) => streamId === 1);
     expect(sent.map(({ payload }) => payload.byteLength)).toStrictEqual(frames);
     expect(sent.map(({ type, flags }) => [type, flags])).toStrictEqual(
       frames.map((_, i) => [
@@ -207,11 +219,7 @@ describe("the engine", () => {
       },
     });
     connection.send(begun(1), pingFrame);
-    const sent: Frame[] = [];
-    await connection.readUntil((one) => {
-      if (one.streamId === 1) sent.push(one);
-      return one.type === frameType.ping;
-    });
+    const sent = (await framesBeforePing(connection)).filter(({ streamId }) => streamId === 1);
     expect(sent).toMatchObject([want]);
   });
 
@@ -230,12 +238,7 @@ describe("the engine", () => {
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(begun(1), ...body, pingFrame);
-    const granted: Buffer[] = [];
-    await connection.readUntil(({ type, streamId, payload }) => {
-      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
-      return type === frameType.ping;
-    });
-    expect(granted).toStrictEqual([uint32(48_000)]);
+    expect(await connectionCredit(connection)).toStrictEqual([uint32(48_000)]);
   });
 
   test("restores the flow-control window of a body while the response is queued", async () => {
@@ -245,12 +248,7 @@ describe("the engine", () => {
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);
-    const granted: Buffer[] = [];
-    await connection.readUntil(({ type, streamId, payload }) => {
-      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
-      return type === frameType.ping;
-    });
-    expect(granted).toStrictEqual([uint32(48_000)]);
+    expect(await connectionCredit(connection)).toStrictEqual([uint32(48_000)]);
     connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
@@ -259,12 +257,8 @@ describe("the engine", () => {
     await using connection = await openEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
     connection.send(begun(1), ...body, pingFrame);
-    const resets: Buffer[] = [];
-    await connection.readUntil(({ type, payload }) => {
-      if (type === frameType.resetStream) resets.push(payload);
-      return type === frameType.ping;
-    });
-    expect(resets).toStrictEqual([uint32(ErrorCode.noError)]);
+    const resets = (await framesBeforePing(connection)).filter(({ type }) => type === frameType.resetStream);
+    expect(resets.map(({ payload }) => payload)).toStrictEqual([uint32(ErrorCode.noError)]);
   });
 
   test("does not count resets after the response as rapid resets", async () => {
