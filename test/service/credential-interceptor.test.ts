@@ -103,6 +103,12 @@ test.each(guarded)(
   },
 );
 
+test("the gateway options limit messages, ignore unknown fields, and name no options in errors", () => {
+  const parts = { store: openMemoryStore(), verifier: testVerifier, readiness: new Readiness({}), log: silentLog };
+  const want = { readMaxBytes: 65_536, binaryOptions: { readUnknownFields: false }, nameOptions: false };
+  expect(createPlantGatewayOptions(parts)).toMatchObject(want);
+});
+
 test("the error interceptor hides a verifier's error, and logs it once", async () => {
   const { log, lines } = openLogLines("info");
   const { routes, interceptors } = createPlantGatewayOptions({

@@ -26,6 +26,25 @@ test("a store reports its waiting deletions while its backend does not know the 
     },
   };
   expect(queuedStore(backend).waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
+  expect(queuedStore(backend, { maxWaiting: 7 }).waiting).toEqual({ forBatch: 0, maxForBatch: 7, forLock: 0 });
+});
+
+test.for([
+  ["needs a restart after a permanent problem", { isTemporary: false }, true],
+  ["needs no restart after a temporary problem", { isTemporary: true }, false],
+  ["needs no restart before an operator has acted", { isTemporary: false, needsOperator: true }, false],
+] as const)("a store %s, and refuses deletions", async ([, problem, needsRestart]) => {
+  const about = { name: "plants.db", problem: { text: "away", ...problem } };
+  const store = queuedStore(fakeBackend(() => expect.unreachable(), about));
+  expect([store.problem, store.needsRestart, store.isChecking]).toEqual(["plants.db: away", needsRestart, false]);
+  await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
+});
+
+test("a store whose file is being checked reports the check, and accepts deletions", async () => {
+  const pending = "the file is being checked";
+  const store = queuedStore(fakeBackend(async () => ({ outcomes: ["deleted"] }), { name: "plants.db", pending }));
+  expect([store.problem, store.needsRestart, store.isChecking]).toEqual([`plants.db: ${pending}`, false, true]);
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
 });
 
 test("a store closes its backend only after its locked deletions have ended", async () => {

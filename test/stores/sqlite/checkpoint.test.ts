@@ -1,6 +1,6 @@
 import { copyFileSync, truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { prepareCheckpoint, stalledMs } from "../../../src/stores/sqlite/checkpoint.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { findDamage } from "../../../src/stores/sqlite/problem.ts";
@@ -156,4 +156,18 @@ describe("the regular checkpoint", () => {
     expect(events.at(-1)).toEqual(resumed);
     expect(findDamage(watched.reader)).toBeUndefined();
   });
+});
+
+test("reportProblem reports each problem once, and its end with the time since the first", () => {
+  using now = vi.spyOn(performance, "now");
+  const events: Upkeep[] = [];
+  const report = reportProblem((event) => events.push(event), "checkpoints-stalled", "checkpoints-resumed");
+  const problems = [undefined, "first", "first", "second", undefined, undefined];
+  const results = problems.map((problem, atS) => (now.mockReturnValue(1_000 * atS), report(problem)));
+  expect(results).toEqual([false, true, true, true, false, false]);
+  expect(events).toEqual([
+    { kind: "checkpoints-stalled", problem: "first" },
+    { kind: "checkpoints-stalled", problem: "second" },
+    { kind: "checkpoints-resumed", lastedMs: 3_000 },
+  ]);
 });
