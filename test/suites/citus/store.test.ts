@@ -1,10 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { shared } from "../../../protoport/testing/src/shared.ts";
-import {
-  checkPostgresStore,
-  migratePostgres,
-  openPostgresDatabase,
+// oxfmt-ignore
+import { checkPostgresStore, migratePostgres, openPostgresDatabase
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { dropOldRecords } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { deleteTimeouts, type StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";

@@ -1,10 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  GetReadingRequestSchema,
-  GreenhouseService,
-  WatchReadingsRequestSchema,
+// oxfmt-ignore
+import { GetReadingRequestSchema, GreenhouseService, WatchReadingsRequestSchema
 } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";

@@ -8,10 +8,8 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { documentedSize } from "../../../protoport/test/support/package/documented-size.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
-import {
-  createUserProject,
-  installedPackages,
-  type UserProject,
+// oxfmt-ignore
+import { createUserProject, installedPackages, type UserProject
 } from "../../../protoport/test/support/package/user-project.ts";
 import { type HouseTarballs, packedHouses } from "../../support/package/packed-houses.ts";
 

@@ -5,10 +5,8 @@ import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
 import { type Publication, publicationsOf } from "../../../protoport/tools/build/publications.ts";
 import { packageNames } from "../../../tools/release/texts.ts";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
-import {
-  type LocalRegistry,
-  publishPackages,
-  startRegistry,
+// oxfmt-ignore
+import { type LocalRegistry, publishPackages, startRegistry
 } from "../../../protoport/test/support/package/local-registry.ts";
 import { createUserProject } from "../../../protoport/test/support/package/user-project.ts";
 

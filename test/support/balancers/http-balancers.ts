@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import {
-  type BalancerProgram,
-  nginxProgram,
-  startBalancerProcess,
+// oxfmt-ignore
+import { type BalancerProgram, nginxProgram, startBalancerProcess
 } from "../../../protoport/testing/src/process/balancer-process.ts";
 
 /** A load balancer in front of one server, which forwards requests over the same HTTP version. */

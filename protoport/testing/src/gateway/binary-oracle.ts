@@ -7,6 +7,7 @@ import { randomBytes } from "./random-bytes.ts";
 import { putSomethingOdd } from "./odd-values.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
+import { attempt } from "../attempt.ts";
 
 /** The code that reads or writes a message: generated code (`fast`) or protobuf-es (`fallback`). */
 export type Way = "fast" | "fallback";
@@ -45,17 +46,9 @@ function readByProtobufEs(
 export function writeBothWays(desc: DescMessage, message: Message): Way {
   const fast = writeFast(messageWriter(desc), message);
   if (fast === undefined) return "fallback";
-  const plain = writeByProtobufEs(desc, message);
+  const plain = attempt(() => toBinary(desc, message));
   if (plain !== undefined && Buffer.compare(fast, plain) === 0) return "fast";
   throw new Error(`${desc.typeName} is written as ${Buffer.from(fast).toString("hex")}`, { cause: message });
-}
-
-function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | undefined {
-  try {
-    return toBinary(desc, message);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads and writes random messages with generated code and protobuf-es. Throws, with the seed, at a difference. */

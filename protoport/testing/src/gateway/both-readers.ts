@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import {
-  type BoundFields,
-  type ReadServiceJsonOptions,
-  readPartialJson,
+// oxfmt-ignore
+import { type BoundFields, type ReadServiceJsonOptions, readPartialJson
 } from "../../../gateway/src/protobuf/messages/json/index.ts";
 import type { Dice } from "../dice.ts";
 import { rollJsonText } from "./random-json.ts";

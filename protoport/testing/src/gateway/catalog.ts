@@ -3,10 +3,8 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-gateway.ts";
-import {
-  createReflectionService,
-  ServerReflection,
-  ServerReflectionV1Alpha,
+// oxfmt-ignore
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha
 } from "../../../gateway/src/reflection/index.ts";
 import { type Book, Book_State, BookSchema, Catalog, Loan_State } from "../gen/catalog/v1/catalog_pb.ts";
 import type { TestGateway } from "./kitchen-sink.ts";

@@ -4,6 +4,7 @@ import { canCompile } from "../../../gateway/src/protobuf/messages/codegen.ts";
 import { hasDeclaredWireTypes } from "../../../gateway/src/protobuf/messages/binary/wire-types.ts";
 import { createJsonMessageWriter, readPartialJson } from "../../../gateway/src/protobuf/messages/json/index.ts";
 import { createMessageForms } from "../../../gateway/src/protobuf/messages/json/message-forms.ts";
+import { attempt } from "../attempt.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
@@ -49,12 +50,4 @@ function readByProtobufEs(desc: DescMessage, bytes: Uint8Array): Message {
   const message = fromBinary(desc, bytes);
   if (!hasDeclaredWireTypes(desc, bytes)) throw new Error("not as it is declared");
   return message;
-}
-
-function attempt<T>(convert: () => T): T | undefined {
-  try {
-    return convert();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../deadline.ts";
+import { attempt } from "../attempt.ts";
 
 const pollIntervalMs = 10;
 
@@ -35,20 +36,13 @@ async function untilAll(pids: readonly number[], accepts: (state: string | undef
 }
 
 /** Returns a process's child processes. A process that has exited has no child processes. */
-function childrenOf(pid: number): readonly number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
-}
+const childrenOf = (pid: number): readonly number[] =>
+  attempt(() => readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"))
+    ?.split(" ")
+    .filter(Boolean)
+    .map(Number) ?? [];
 
 /** Returns a process's state letter (proc_pid_stat(5)), or `undefined` if the process has exited. */
-function stateOf(pid: number): string | undefined {
-  try {
-    // In the file, the process's name precedes the state. The name is in parentheses, and may contain any characters.
-    return /^.*\) (\w)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
-  } catch {
-    return undefined;
-  }
-}
+const stateOf = (pid: number): string | undefined =>
+  // In the file, the process's name precedes the state. The name is in parentheses, and may contain any characters.
+  /^.*\) (\w)/s.exec(attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "")?.[1];

@@ -6,11 +6,8 @@ import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { settings } from "../../../../src/server/settings.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
 import { listenOnLoopback } from "@protoport/testing/http";
-import {
-  createSigningKey,
-  createTempFolder,
-  type IdentityProvider,
-  startIdentityProviderAt,
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, startIdentityProviderAt
 } from "@protoport/testing/process";
 import { blocksRunBy } from "../../../support/docs/page-blocks.ts";
 

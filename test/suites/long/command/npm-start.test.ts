@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { compileCache, createTempFolder, projectFolder, startProgram, type TempFolder, within
 } from "@protoport/testing/process";
 import { deletePlant } from "../../../support/process/serve-command.ts";
+import { attempt } from "../../../../protoport/testing/src/attempt.ts";
 
 // npm forwards signals to the script's shell, and the shell exits without forwarding them. So the script uses exec to
 // replace the shell with the server. A terminal sends its signal to both npm and the server.
@@ -21,11 +22,7 @@ function createStartFolder(): TempFolder {
 
 /** Sends a signal to a process, or to a group by its negative id. Returns whether the process or group exists. */
 function send(id: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(id, signal);
-  } catch {
-    return false;
-  }
+  return attempt(() => process.kill(id, signal)) ?? false;
 }
 
 test.each([

@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { closing } from "@protoport/testing/process";
-import {
-  addPlants,
-  migratePostgres,
-  openPostgresDatabase,
+// oxfmt-ignore
+import { addPlants, migratePostgres, openPostgresDatabase
 } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { dropOldRecords } from "../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/store-tables.ts";

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  checkPostgresStore,
-  migratePostgres,
-  openPostgresDatabase,
+// oxfmt-ignore
+import { checkPostgresStore, migratePostgres, openPostgresDatabase
 } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall, runSql, startPostgresOfFile, startStandby } from "../../../../support/plants/index.ts";

@@ -18,10 +18,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import {
-  prepareDeleteBatch,
-  type BatchRow,
-  withIdentityChecks,
+// oxfmt-ignore
+import { prepareDeleteBatch, type BatchRow, withIdentityChecks
 } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  checkPostgresStore,
-  migratePostgres,
-  openPostgresDatabase,
+// oxfmt-ignore
+import { checkPostgresStore, migratePostgres, openPostgresDatabase
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { collect } from "@protoport/testing/process";
 // oxfmt-ignore

@@ -1,10 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import {
-  type Dropped,
-  dropOldRecords,
-  startRetention,
+// oxfmt-ignore
+import { type Dropped, dropOldRecords, startRetention
 } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer, type StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
