@@ -33,10 +33,8 @@ test.each(Array.from({ length: 150 }, (_, seed) => seed))(
       return;
     }
     const rest = await postJson("/v1/sinks", text);
-    const called = await postJson(
-      "/mcp",
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${text}}}`,
-    );
+    const params = `{"name":"${tool}","arguments":${text}}`;
+    const called = await postJson("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
     const { result, error } = called.json;
     if (rest.httpStatus === 200) expect(result).toMatchObject({ structuredContent: rest.json });
     else expect(JSON.stringify(error ?? result)).toMatch(/"isError":true|"code":-32700/);

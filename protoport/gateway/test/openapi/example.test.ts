@@ -149,20 +149,10 @@ test.each([
   { name: "one value", values: ["ONLY"], want: { kind: "ONLY" } },
   { name: "two values", values: ["UNSPECIFIED", "SECOND"], want: { kind: "SECOND" } },
 ])("an enum with $name has the example $want.kind in documents", ({ values, want }) => {
-  const label = FieldDescriptorProto_Label.OPTIONAL;
-  const file = {
-    name: "kinds.proto",
-    package: "kinds",
-    syntax: "proto3",
-    messageType: [
-      {
-        name: "Thing",
-        field: [{ name: "kind", number: 1, type: FieldDescriptorProto_Type.ENUM, label, typeName: ".kinds.Kind" }],
-      },
-    ],
-    enumType: [{ name: "Kind", value: values.map((name, number) => ({ name, number })) }],
-  };
-  const thing = messageIn(file, "kinds.Thing");
+  const field = [{ name: "kind", number: 1, type: FieldDescriptorProto_Type.ENUM, label: 1, typeName: ".kinds.Kind" }];
+  const enumType = [{ name: "Kind", value: values.map((name, number) => ({ name, number })) }];
+  const file = { name: "kinds.proto", package: "kinds", messageType: [{ name: "Thing", field }], enumType };
+  const thing = messageIn({ ...file, syntax: "proto3" }, "kinds.Thing");
   const total = new FieldBudget(maxDocumentFields);
   expect(createExample(thing, { nameOf: ({ name }) => name, total })).toEqual(want);
 });

@@ -17,13 +17,10 @@ import { createMessageSchema } from "../../src/openapi/message-schema.ts";
 function serviceReturning(typeName: string, serviceName: string, fieldName: string): DescService {
   const [, packageName = "", outer, name = ""] = /^(?:([a-z\d.]+)\.)?(?:(\w+)\.)?(\w+)$/.exec(typeName) ?? [];
   const message = { name, field: [stringField(fieldName, 1)] };
-  const file = {
-    name: "definition.proto",
-    package: packageName,
-    syntax: "proto3",
-    messageType: [outer === undefined ? message : { name: outer, nestedType: [message] }],
-    service: [{ name: serviceName, method: [{ name: "Get", inputType: `.${typeName}`, outputType: `.${typeName}` }] }],
-  };
+  const messageType = [outer === undefined ? message : { name: outer, nestedType: [message] }];
+  const method = [{ name: "Get", inputType: `.${typeName}`, outputType: `.${typeName}` }];
+  const parts = { messageType, service: [{ name: serviceName, method }] };
+  const file = { name: "definition.proto", package: packageName, syntax: "proto3", ...parts };
   return serviceIn(file, packageName === "" ? serviceName : `${packageName}.${serviceName}`);
 }
 
@@ -84,20 +81,14 @@ function sharedSchemas(rest: OpenApiOptions["rest"]): Readonly<Record<string, Op
   const note = { name: "note", jsonName: "note", number: 1, typeName: ".notes.Part" };
   const field = { ...note, type: FieldDescriptorProto_Type.MESSAGE, label: FieldDescriptorProto_Label.OPTIONAL };
   const rpc = { name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" };
-  const file = create(FileDescriptorProtoSchema, {
-    name: "notes.proto",
-    package: "notes",
-    syntax: "proto3",
-    messageType: [{ name: "Part" }, { name: "Note", field: [field] }],
-    service: ["A", "B"].map((name) => ({ name, method: [rpc] })),
-  });
+  const service = ["A", "B"].map((name) => ({ name, method: [rpc] }));
+  const parts = { messageType: [{ name: "Part" }, { name: "Note", field: [field] }], service };
+  const file = create(FileDescriptorProtoSchema, { name: "notes.proto", package: "notes", syntax: "proto3", ...parts });
   const registry = createFileRegistry(file, () => undefined);
   const services = ["A", "B"].map((name) => registry.getService(`notes.${name}`) ?? expect.unreachable());
-  const rules = services.map(({ typeName }) => ({
-    selector: `${typeName}.Add`,
-    pattern: { case: "post", value: `/${typeName}` } as const,
-    body: "*",
-  }));
+  const rules = services.map(({ typeName }) => {
+    return { selector: `${typeName}.Add`, pattern: { case: "post", value: `/${typeName}` } as const, body: "*" };
+  });
   return createOpenApi(services, { info, rest: { ...rest, rules } }).components?.schemas ?? {};
 }
 

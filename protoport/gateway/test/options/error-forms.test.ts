@@ -29,28 +29,21 @@ type Seen = { readonly httpStatus: number; readonly contentType: string | null; 
 
 async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<Seen> {
   const response = await serve(rest)(new Request(`http://a${path}`, { headers: { accept } }));
-  return {
-    httpStatus: response.status,
-    contentType: response.headers.get("content-type"),
-    text: await response.text(),
-  };
+  const { status: httpStatus, headers } = response;
+  return { httpStatus, contentType: headers.get("content-type"), text: await response.text() };
+}
+
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly additionalProperties?: boolean;
 }
 
 /** Returns where a value violates a schema by its type, its required members or its unknown members. */
-function violationsOf(value: unknown, schema: Readonly<Record<string, unknown>>, path: string): string[] {
-  const {
-    type,
-    properties = {},
-    required = [],
-    items,
-    additionalProperties,
-  } = schema as {
-    readonly type?: string;
-    readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-    readonly required?: readonly string[];
-    readonly items?: Readonly<Record<string, unknown>>;
-    readonly additionalProperties?: boolean;
-  };
+function violationsOf(value: unknown, schema: Schema, path: string): string[] {
+  const { type, properties = {}, required = [], items, additionalProperties } = schema;
   if (Array.isArray(value)) {
     return type === "array" ? value.flatMap((item, at) => violationsOf(item, items ?? {}, `${path}[${at}]`)) : [path];
   }

@@ -46,34 +46,19 @@ const startWith = (rest: RestOptions): Promise<TestGateway> => startKitchenSink(
 async function statusOfPart(field: string): Promise<number> {
   const typed = { typeName: ".groups.Whole.Group", label: FieldDescriptorProto_Label.OPTIONAL };
   const { MESSAGE, GROUP } = FieldDescriptorProto_Type;
-  const set = setOfFiles([
-    {
-      name: "groups.proto",
-      package: "groups",
-      syntax: "proto2",
-      messageType: [
-        {
-          name: "Whole",
-          nestedType: [{ name: "Group", field: [stringField("text", 1)] }],
-          field: [
-            { name: "part", jsonName: "part", number: 1, type: MESSAGE, ...typed },
-            { name: "group", jsonName: "group", number: 2, type: GROUP, ...typed },
-          ],
-        },
-      ],
-      service: [{ name: "Groups", method: [{ name: "Add", inputType: ".groups.Whole", outputType: ".groups.Whole" }] }],
-    },
-  ]);
+  const nestedType = [{ name: "Group", field: [stringField("text", 1)] }];
+  const fields = Object.entries({ part: MESSAGE, group: GROUP }).map(([name, kind], at) => {
+    return { name, jsonName: name, number: at + 1, type: kind, ...typed };
+  });
+  const method = [{ name: "Add", inputType: ".groups.Whole", outputType: ".groups.Whole" }];
+  const parts = { messageType: [{ name: "Whole", nestedType, field: fields }], service: [{ name: "Groups", method }] };
+  const set = setOfFiles([{ name: "groups.proto", package: "groups", syntax: "proto2", ...parts }]);
   const [groups = expect.unreachable()] = readDescriptorSet(set).services;
   const none: Partial<ServiceImpl<DescService>> = {};
   const handlers = Object.assign(none, { add: (request: unknown) => request });
-  const { fetch } = createFetchGateway({
-    routes: (router) => void router.service(groups, handlers),
-    rest: {
-      service: () => ({ protobufBodies: true }),
-      rules: [{ selector: "groups.Groups.Add", pattern: { case: "post", value: "/groups" }, body: field }],
-    },
-  });
+  const rules = [{ selector: "groups.Groups.Add", pattern: { case: "post", value: "/groups" }, body: field }] as const;
+  const rest = { service: () => ({ protobufBodies: true }), rules };
+  const { fetch } = createFetchGateway({ routes: (router) => void router.service(groups, handlers), rest });
   const headers = { "content-type": type };
   const body = new Uint8Array([0x0a, 1, 0x61]);
   return (await fetch(new Request("http://gateway/groups", { method: "POST", headers, body }))).status;

@@ -1,14 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { exchangeFetch, type Field, kitchenSinkOptions } from "../../../testing/src/index.ts";
 import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
-import { stringField } from "../../../testing/src/gateway/file-init.ts";
-import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
+import { serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 /** How a kitchen sink responds: with the message that its handler got, or with the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };
@@ -212,24 +210,15 @@ describe("map entries in a query", () => {
   );
 
   test("are described as objects in the OpenAPI document", () => {
-    const described = createOpenApi([KitchenSink], {
-      info: { title: "t", version: "1" },
-      rest: { service: () => ({ mapsInQuery: true }) },
-    });
+    const int32 = { type: "integer", format: "int32" };
+    const rest = { service: () => ({ mapsInQuery: true }) };
+    const described = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
     const parameters = described.paths["/v1/query"]?.get?.parameters ?? [];
     const want = ["labels", "counts", "palette", "blobByName"];
     expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual(want);
-    expect(parameters.find(({ name }) => name === "counts")).toEqual({
-      name: "counts",
-      in: "query",
-      schema: {
-        type: "object",
-        propertyNames: { enum: ["true", "false"] },
-        additionalProperties: { type: "integer", format: "int32" },
-      },
-      style: "deepObject",
-      explode: true,
-    });
+    const keysAndValues = { propertyNames: { enum: ["true", "false"] }, additionalProperties: int32 };
+    const counts = { name: "counts", in: "query", schema: { type: "object", ...keysAndValues } };
+    expect(parameters.find(({ name }) => name === "counts")).toEqual({ ...counts, style: "deepObject", explode: true });
   });
 });
 
@@ -238,18 +227,10 @@ test.each([
   { profile: "google", query: "fields=name&$fields=fields", want: '{"fields":"name"}' },
   { profile: "grpc-gateway", query: "pretty=yes", want: '{"fields":"","pretty":"yes","name":"n"}' },
 ] as const)("despite the profile $profile, $query sets the request's own field", async ({ profile, query, want }) => {
-  const set = setOfFiles([
-    {
-      name: "named.proto",
-      package: "named",
-      syntax: "proto3",
-      messageType: [
-        { name: "Named", field: ["fields", "pretty", "name"].map((name, at) => stringField(name, at + 1)) },
-      ],
-      service: [{ name: "Names", method: [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }] }],
-    },
-  ]);
-  const [service = expect.unreachable()] = readDescriptorSet(set).services;
+  const field = ["fields", "pretty", "name"].map((name, at) => stringField(name, at + 1));
+  const method = [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }];
+  const parts = { messageType: [{ name: "Named", field }], service: [{ name: "Names", method }] };
+  const service = serviceIn({ name: "named.proto", package: "named", syntax: "proto3", ...parts }, "named.Names");
   const none: Partial<ServiceImpl<DescService>> = {};
   const handlers = Object.assign(none, { get: (request: unknown) => request });
   const rules = [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }] as const;

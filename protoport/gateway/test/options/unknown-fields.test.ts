@@ -12,11 +12,7 @@ test.each([
   ["refused if ignoreUnknownFields is false, with a registry", { ignoreUnknownFields: false, registry }, 400],
 ])("unknown fields of a message in JSON are %s", async (_name, jsonOptions, httpStatus) => {
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...(jsonOptions && { jsonOptions }) });
-  const response = await exchangeHttp1(greenhouse.address, {
-    httpMethod: "POST",
-    path: waterBedProcedure,
-    header: [["content-type", "application/json"]],
-    body: Buffer.from('{"nobodyKnows": 1}'),
-  });
-  expect(response.httpStatus).toBe(httpStatus);
+  const header = Object.entries({ "content-type": "application/json" });
+  const request = { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.from('{"nobodyKnows": 1}') };
+  expect((await exchangeHttp1(greenhouse.address, request)).httpStatus).toBe(httpStatus);
 });

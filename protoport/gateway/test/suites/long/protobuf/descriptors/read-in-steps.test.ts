@@ -15,20 +15,13 @@ const maxStepBytes = 65 * 1024;
 
 /** Returns a file with this many messages, each of which has a comment with a hundred characters. */
 function createFile(name: string, messages: number): FileDescriptorProto {
-  const location = { path: [4, 0], span: [1, 2, 3], leadingComments: "c".repeat(100) };
-  return create(FileDescriptorProtoSchema, {
-    name: `${name}.proto`,
-    package: name,
-    syntax: "proto3",
-    messageType: Array.from({ length: messages }, (_, at) => ({
-      name: `Message${at}`,
-      field: [{ name: "text", jsonName: "text", number: 1, label: 1, type: 9 }],
-    })),
-    sourceCodeInfo: { location: Array.from({ length: messages }, () => location) },
-    service: [
-      { name: "Service", method: [{ name: "Run", inputType: `.${name}.Message0`, outputType: `.${name}.Message0` }] },
-    ],
-  });
+  const comment = { path: [4, 0], span: [1, 2, 3], leadingComments: "c".repeat(100) };
+  const location = Array.from({ length: messages }, () => comment);
+  const field = [{ name: "text", jsonName: "text", number: 1, label: 1, type: 9 }];
+  const messageType = Array.from({ length: messages }, (_, at) => ({ name: `Message${at}`, field }));
+  const method = [{ name: "Run", inputType: `.${name}.Message0`, outputType: `.${name}.Message0` }];
+  const parts = { messageType, sourceCodeInfo: { location }, service: [{ name: "Service", method }] };
+  return create(FileDescriptorProtoSchema, { name: `${name}.proto`, package: name, syntax: "proto3", ...parts });
 }
 
 test.each([
