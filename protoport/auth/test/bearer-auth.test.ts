@@ -48,14 +48,12 @@ const options = {
 
 type Given = { readonly procedure?: string | undefined; readonly authorization?: string };
 
-function toRequest(given: Given): CredentialRequest {
-  return {
-    procedure: "procedure" in given ? given.procedure : deleteOrder,
-    authorization: given.authorization ?? null,
-    connection: {},
-    contextValues: createContextValues(),
-  };
-}
+const toRequest = (given: Given): CredentialRequest => ({
+  procedure: "procedure" in given ? given.procedure : deleteOrder,
+  authorization: given.authorization ?? null,
+  connection: {},
+  contextValues: createContextValues(),
+});
 
 async function refusedWith(admit: BearerAuth["admit"], request: CredentialRequest): Promise<ConnectError> {
   const error: unknown = await (async () => await admit(request))().catch((refusal: unknown) => refusal);

@@ -138,8 +138,7 @@ test("issueToken rejects a path to a directory or in a missing directory", async
 });
 
 test("issueToken returns a line that parseTokenHashes accepts", async () => {
-  const { line } = valueOf(
-    await issueToken({ ...request, name: "a@b/c:d", scopes: "x,y", expiry: "2030-01-01T00:00:00+01:00" }),
-  );
+  const given = { name: "a@b/c:d", scopes: "x,y", expiry: "2030-01-01T00:00:00+01:00" };
+  const { line } = valueOf(await issueToken({ ...request, ...given }));
   expect(parseTokenHashes(line).kind).toBe("value");
 });

@@ -37,16 +37,14 @@ test("openTokenVerifier uses every configured source", async () => {
   });
   const jwt = await provider.sign({ sub: "jwt" });
   provider.respond = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
-  const outcomes = await Promise.all(
-    ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
-  );
+  const tokens = ["of-the-configuration", "of-the-file", jwt, "opaque"];
+  const outcomes = await Promise.all(tokens.map((text) => outcomeOf(verifier, text)));
   expect(await outcomeOf(verifier, `orders_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
   verifier.close?.();
   // Our own tokens, even mistyped ones, and JWTs are not sent to the introspection endpoint.
   expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
-  expect(outcomes).toMatchObject(
-    ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),
-  );
+  const subjects = ["configuration", "file", "jwt", "introspection"];
+  expect(outcomes).toMatchObject(subjects.map((subject) => ({ kind: "principal", subject })));
 });
 
 test.each([
@@ -240,9 +238,8 @@ describe("createVerifierChain", () => {
 
   test("joins the problems of all verifiers", () => {
     const withProblem = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
-    expect(
-      createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem,
-    ).toBe("no keys; no response");
+    const verifiers = ["no keys", undefined, "no response"].map(withProblem);
+    expect(createVerifierChain(verifiers).problem).toBe("no keys; no response");
     expect(createVerifierChain([withProblem(undefined), withProblem(undefined)]).problem).toBeUndefined();
   });
 });

@@ -99,8 +99,7 @@ test("verifyOnce runs one verification for concurrent callers with the same dige
     calls += 1;
     return await Promise.resolve(valid);
   };
-  const digests = ["digest", "digest", "other"];
-  const outcomes = await Promise.all(digests.map((digest) => cache.verifyOnce(digest, verify)));
+  const outcomes = await Promise.all(["digest", "digest", "other"].map((digest) => cache.verifyOnce(digest, verify)));
   expect({ calls, outcomes }).toEqual({ calls: 2, outcomes: [valid, valid, valid] });
   await cache.verifyOnce("digest", verify);
   expect(calls).toBe(3);

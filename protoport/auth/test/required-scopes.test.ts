@@ -132,7 +132,6 @@ const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<Ga
 };
 
 const noScopes = { GetReading: [], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
-
 const watched = { WatchReadings: ["readings.watch"], RecordReadings: ["readings.record"] };
 const otherGreenhouse = scopedGreenhouse({ GetReading: [], WaterBed: [], ...watched });
 

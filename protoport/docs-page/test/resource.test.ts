@@ -9,7 +9,6 @@ import { exchange, type Field, type HttpResponse } from "../../testing/src/index
 
 const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;
-
 const endpoints = createDocsPage({ document: () => ((documentsMade += 1), document), open: true });
 const gateway = createGateway({ routes: () => {}, endpoints });
 let at: BoundAddress;

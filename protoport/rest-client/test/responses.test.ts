@@ -17,9 +17,7 @@ import { within } from "../../testing/src/deadline.ts";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
 const registry = createRegistry(NestedSchema);
-
 const answerNewer = (response: ServerResponse): void => respondWith(response, 200, { rpc: "x", newer: [1] });
-
 const nested = create(NestedSchema, { text: "t" });
 
 test.each([

@@ -210,8 +210,7 @@ test("a client stream is sent with all its messages, and its response is returne
   );
   const client = clientOf(greenhouse, served);
   const readings = each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 });
-  const answer = await client.recordReadings(readings);
-  expect([answer.count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
+  expect([(await client.recordReadings(readings)).count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
   const watts: number[] = [];
   for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 })))
     watts.push(heatWatts);

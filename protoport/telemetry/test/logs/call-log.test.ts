@@ -33,9 +33,8 @@ test("a call is logged as one line with all fields", () => {
 test("an error is logged with its code and its errorCode, if any", () => {
   const error = new ConnectError("no such order", Code.NotFound);
   const withErrorCode = Object.assign(error, { errorCode: "ERR_ORDER_NOT_FOUND" });
-  expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([
-    { code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" },
-  ]);
+  const want = { code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" };
+  expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([want]);
   for (const errorCode of [undefined, 7]) {
     const other = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode });
     expect(linesOf(requestWith({ error: other }))[0]).not.toHaveProperty("errorCode");
@@ -135,17 +134,15 @@ test.each(
 
 test("a call log with audit log and deletion log writes a deletion to the audit log even if no deletion log is set", () => {
   const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
-  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
-    requestWith({}),
-  );
+  const audit = { trail: "deletions", fields: {} } as const;
+  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => audit })?.(requestWith({}));
   expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
 });
 
 test("a call log with audit log and deletion log writes an audited call that failed with INTERNAL at the level error", () => {
   const log = openLogLines("error");
   const auditLog = openLogLines("info");
-  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
-    requestWith({ error: new ConnectError("no", Code.Internal) }),
-  );
+  const failed = requestWith({ error: new ConnectError("no", Code.Internal) });
+  createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(failed);
   expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);
 });

@@ -12,7 +12,6 @@ const notReady = (part: string, problem: string) => ({
 });
 const lastedMs = expect.any(Number);
 const readyAgain = (part: string, problem: string) => ({ level: "warn", msg: "ready again", part, problem, lastedMs });
-
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 

@@ -58,9 +58,8 @@ test("calls to a renamed upstream are counted under its new name", () => {
   measured.splice(0, 1, { name: "dns:a:1", upstream });
   observe(call)(end);
   const counted = metrics.collect().filter(({ kind, points }) => kind !== "gauge" && points.length > 0);
-  expect(counted.map(({ points }) => points.map(({ attributes }) => attributes["upstream"]))).toEqual(
-    Array.from({ length: 3 }, () => ["dns:a:1#2", "dns:a:1"]),
-  );
+  const upstreams = counted.map(({ points }) => points.map(({ attributes }) => attributes["upstream"]));
+  expect(upstreams).toEqual(Array.from({ length: 3 }, () => ["dns:a:1#2", "dns:a:1"]));
 });
 
 test("a moved upstream is counted under its new name, not its successor's", () => {

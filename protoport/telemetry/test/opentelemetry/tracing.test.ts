@@ -36,8 +36,7 @@ test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: ob
   ],
 )("a span of %s has the expected name, attributes and status", async (_name, request, want) => {
   using sdk = registerSdk();
-  const tracing = createTracing({ anonymous: true });
-  const { onRequest, interceptor, onResponse } = tracing;
+  const { onRequest, interceptor, onResponse } = createTracing({ anonymous: true });
   const hooks = { onRequest, interceptors: [interceptor], onResponse };
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, hooks);
   for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());

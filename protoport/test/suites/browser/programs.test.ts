@@ -32,7 +32,6 @@ const services = [KitchenSink, Shelves, FileService];
 const info = { title: "Kitchen sink", version: "7" };
 const securitySchemes = { bearer: { type: "http", scheme: "bearer" } } as const;
 const description = createOpenApi(services, { operationIds: "rpc", info, securitySchemes });
-
 let browser: Browser;
 let gateway: Gateway;
 let page: Page;

@@ -211,8 +211,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 15]), Buffer.from('{"pageSize":-1}')]);
       const headers = { ...open, "content-type": "application/connect+json" };
       const request = path.startsWith("/v1") ? { headers: open } : { method: "POST", headers, body };
-      const response = await fetch(url + path, request);
-      const text = response.text();
+      const text = (await fetch(url + path, request)).text();
       await within(garden.app.close(), "the end of close");
       expect(await text).toContain("the server is shutting down");
     },

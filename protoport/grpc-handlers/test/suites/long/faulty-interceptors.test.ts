@@ -116,9 +116,8 @@ test.each(
         call.end();
       }),
     );
-    await using garden = await startGarden(handlers, {
-      interceptors: outer === 0 ? [passes, throws] : [throws, passes],
-    });
+    const interceptors = outer === 0 ? [passes, throws] : [throws, passes];
+    await using garden = await startGarden(handlers, { interceptors });
     for (const _ of [1, 2])
       expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
     const [fault] = garden.faults;

@@ -15,7 +15,6 @@ const root = join(import.meta.dirname, "../../../../..");
 const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf8");
 const [, section = ""] = page.split("\n## Compared with other gateways\n");
 type TableRow = { readonly about: string; readonly own: string };
-
 const parts = section.split(/\n\n/).filter((part) => part.startsWith("|"));
 const tables = parts.map((part) => part.trim().split("\n").slice(2).map(toRow));
 

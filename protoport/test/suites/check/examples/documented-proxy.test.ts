@@ -11,9 +11,8 @@ import { createTempFolder } from "@protoport/testing/process";
 // Runs the command and the program in protoport/docs/how-to/proxy.md in front of a server with the health service.
 
 const blocks = blocksRunBy("protoport/test/suites/check/examples/documented-proxy.test.ts");
-const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
-  (language) => blocks.find((block) => block.language === language)?.text ?? "",
-);
+const textIn = (language: string): string => blocks.find((block) => block.language === language)?.text ?? "";
+const [yaml, session, program] = [textIn("yaml"), textIn("console"), textIn("ts")];
 const [, command = "", serves = "", url = "", body = ""] =
   /^\$ npx @protoport\/proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
 

@@ -9,7 +9,6 @@ const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/
 const [table = ""] = /(?<=do not say how to read these requests:\n\n)(?:\|.*\n)+/.exec(page) ?? [];
 const rows = table.split("\n").slice(2, -1);
 const documented = rows.map((line) => line.split("|")[1]?.trim());
-
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startKitchenSink();

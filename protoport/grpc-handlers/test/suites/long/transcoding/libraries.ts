@@ -13,9 +13,8 @@ export interface Library extends Disposable {
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
 }
 
-const includeDirs = ["protoport/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map(
-  (folder) => join(projectFolder, folder),
-);
+const folders = ["protoport/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"];
+const includeDirs = folders.map((folder) => join(projectFolder, folder));
 
 export const libraries: Readonly<Record<"ts-proto" | "ts-proto with messages" | "proto-loader", () => Library>> = {
   "ts-proto": () => tsProto(false),
