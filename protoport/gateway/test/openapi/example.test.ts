@@ -76,9 +76,7 @@ test.each(bodies)(
   },
 );
 
-test("createOpenApi adds examples to JSON request bodies", () => {
-  expect(bodies.length).toBeGreaterThan(12);
-});
+test("createOpenApi adds examples to JSON request bodies", () => expect(bodies.length).toBeGreaterThan(12));
 
 function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
   const example = createExample(desc, {
@@ -102,9 +100,7 @@ describe("an example", () => {
     ["the first member of a oneof", "choiceText", "text"],
     ["no message inside a message of the same type", "child", undefined],
     ["no Any", "any", undefined],
-  ])("has %s", (_, name, want) => {
-    expect(sink?.[name]).toEqual(want);
-  });
+  ])("has %s", (_, name, want) => expect(sink?.[name]).toEqual(want));
 
   test("has only the first of eight members of a oneof", () => {
     expect(Object.keys(sink ?? {}).filter((name) => name.startsWith("choice"))).toEqual(["choiceText"]);

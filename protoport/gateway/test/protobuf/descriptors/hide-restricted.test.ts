@@ -111,9 +111,7 @@ describe("readDescriptorSet() with restricted elements", () => {
     { name: "the label of all restrictions", allow: ["INTERNAL"], want: everything },
     { name: "a list of labels with spaces", allow: ["OTHER, INTERNAL "], want: everything },
     { name: "one of an RPC's labels", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
-  ])("with $name, keeps only the visible elements", ({ allow, want }) => {
-    expect(namesWith(...allow)).toEqual(want);
-  });
+  ])("with $name, keeps only the visible elements", ({ allow, want }) => expect(namesWith(...allow)).toEqual(want));
 
   test("keeps all elements without the option allow", () => {
     const { services, restricted, labels } = readDescriptorSet(definition());

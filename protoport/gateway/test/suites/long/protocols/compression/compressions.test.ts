@@ -27,9 +27,7 @@ const limitBytes = 1000;
 const bombBytes = 16 * 1024 * 1024;
 
 describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
-  test("has the name of the HTTP content coding", () => {
-    expect(compression.name).toBe(name);
-  });
+  test("has the name of the HTTP content coding", () => expect(compression.name).toBe(name));
 
   test("decompresses its own output unchanged", async () => {
     await fc.assert(
