@@ -256,10 +256,8 @@ describe("a client disconnect over Fetch", () => {
   test("during the upload returns 499", async () => {
     const controller = new AbortController();
     const body = pulledRequest(() => controller.abort());
-    const response = await within(
-      serveByFetch({ waterBed: () => ({}) })(new Request(body, { signal: controller.signal })),
-      "an answer",
-    );
+    const request = new Request(body, { signal: controller.signal });
+    const response = await within(serveByFetch({ waterBed: () => ({}) })(request), "an answer");
     expect(response.status).toBe(499);
   });
 

@@ -172,10 +172,8 @@ describe("an error received from another server", () => {
           }
         : rpcRequest(format, message, [], waterBedProcedure);
     for (const more of [[], [["x-ask-upstream", "1"] as const]]) {
-      const { header, trailer, body } = await exchange(greenhouse.address, httpVersion, {
-        ...call,
-        header: [...call.header, ...more],
-      });
+      const request = { ...call, header: [...call.header, ...more] };
+      const { header, trailer, body } = await exchange(greenhouse.address, httpVersion, request);
       const output = JSON.stringify([header, trailer, String(body), decodeBase64Parts(body).toString("latin1")]);
       expect(output).toContain("dry");
       expect(output).not.toContain("secret");

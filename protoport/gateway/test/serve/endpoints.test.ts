@@ -269,10 +269,8 @@ test.each([
   { name: "yields when a rule has its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
   { name: "responds when the rule has another path", yieldsToRules: true, path: "/elsewhere", body: "page" },
 ])("an endpoint with yieldsToRules $name", async ({ yieldsToRules, path = "/page", body }) => {
-  const { fetch } = createGateway({
-    ...kitchenSinkOptions,
-    rest: { rules: [{ selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } }] },
-    endpoints: [{ ...page, yieldsToRules }],
-  });
+  const rule = { selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } } as const;
+  const endpoints = [{ ...page, yieldsToRules }];
+  const { fetch } = createGateway({ ...kitchenSinkOptions, rest: { rules: [rule] }, endpoints });
   expect(await (await fetch(new Request("http://a/page"))).text()).toBe(body);
 });

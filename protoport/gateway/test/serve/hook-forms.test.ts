@@ -90,11 +90,8 @@ describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () 
     async ({ form, want }) => {
       using printed = vi.spyOn(console, "error").mockReturnValue();
       const faults: string[] = [];
-      await using gateway = await openEveryTransport({
-        ...routesOf(handle),
-        onFault: (_, what) => void faults.push(what),
-        [name]: hookOf(form, value),
-      });
+      const onFault: GatewayOptions["onFault"] = (_, what) => void faults.push(what);
+      await using gateway = await openEveryTransport({ ...routesOf(handle), onFault, [name]: hookOf(form, value) });
       const reported = new Set<string>();
       for (const transport of transports ?? transportNames) {
         const { httpStatus } = await within(gateway.ask(transport, water), `the response by ${transport}`);
@@ -138,9 +135,8 @@ describe("an option of REST", () => {
 
   test("rest.service is rejected at start if it returns a promise", () => {
     const rest: object = { service: asynchronous };
-    expect(() => createGateway({ ...routesOf(() => ({})), rest })).toThrow(
-      "rest.service must be synchronous, got a promise",
-    );
+    const create = (): unknown => createGateway({ ...routesOf(() => ({})), rest });
+    expect(create).toThrow("rest.service must be synchronous, got a promise");
   });
 
   test.each<{ name: string; errorRecord: () => unknown; cause: string }>([
@@ -150,11 +146,8 @@ describe("an option of REST", () => {
   ])("rest.errorRecord is reported and replaced by a 500 when it $name", async ({ errorRecord, cause }) => {
     const faults: string[] = [];
     const rest: object = { errorRecord };
-    await using gateway = await openEveryTransport({
-      ...routesOf(fail),
-      rest,
-      onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
-    });
+    const onFault: GatewayOptions["onFault"] = (error, what) => void faults.push(`${what}: ${String(error)}`);
+    await using gateway = await openEveryTransport({ ...routesOf(fail), rest, onFault });
     for (const transport of transportNames) {
       // The second request is sent on the same connection as the first request.
       for (const request of [water, { ...water, path: "/no/such/path" }]) {

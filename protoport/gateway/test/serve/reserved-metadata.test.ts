@@ -36,10 +36,8 @@ const replace: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const [replaced, place = ""] = request.header.get("x-place")?.split(" ") ?? [];
   if (replaced !== "replaced") return response;
-  return {
-    ...response,
-    [place]: new Headers(statusOf(request.header.get("x-status") ?? "").map(([name, value]) => [name, value])),
-  };
+  const fields = statusOf(request.header.get("x-status") ?? "");
+  return { ...response, [place]: new Headers(fields.map(([name, value]) => [name, value])) };
 };
 
 const gateway = await openEveryTransport({

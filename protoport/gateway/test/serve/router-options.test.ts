@@ -18,10 +18,8 @@ const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 /** Returns the protocols that a service serves, and "GET", or the Allow field of a refused GET. */
 async function servedCalls(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
-  const gateway = createGateway({
-    ...options,
-    routes: (router) => router.service(GreenhouseService, implementation, override),
-  });
+  const routes = (router: ConnectRouter): unknown => router.service(GreenhouseService, implementation, override);
+  const gateway = createGateway({ ...options, routes });
   stack.defer(() => gateway.close());
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   const found: string[] = [];

@@ -51,12 +51,10 @@ describe.each(Object.entries(admits))("endpoints with %s", (admitName, admit) =>
       calls += 1;
       return handle(request);
     };
-    await using gateway = await openEveryTransport({
-      ...kitchenSinkOptions,
-      ...(admit && { admit }),
-      endpoints: [{ path: "/fails", open: false, handle: counted }],
-      onFault: (error) => void reported.push(error),
-    });
+    const onFault = (error: unknown): void => void reported.push(error);
+    const endpoints = [{ path: "/fails", open: false, handle: counted }];
+    const options = { ...kitchenSinkOptions, endpoints, onFault, ...(admit && { admit }) };
+    await using gateway = await openEveryTransport(options);
     for (const transport of transportNames) {
       reported.length = calls = 0;
       const pending = gateway.ask(transport, { httpMethod: "GET", path: "/fails", header: [] });
