@@ -22,52 +22,31 @@ function invalid(name: string, content: Partial<FileInit>, problem: string): Opt
 }
 
 /** Files that services may import if only options need the files. */
+// oxfmt-ignore
 export const optionalFiles: readonly OptionalFile[] = [
   { name: "missing", files: [] },
   { name: "an empty placeholder", files: [{ ...file, package: "" }] },
   { name: "a placeholder with an unknown syntax", files: [{ ...file, package: "", syntax: "<unknown:0>" }] },
-  {
-    name: "a placeholder with an unknown syntax, a package and an import",
-    files: [{ ...file, syntax: "<unknown:0>", dependency: ["other.proto"] }],
-  },
-  {
-    name: "a placeholder with an unknown syntax that an invalid file imports, too",
-    files: [
-      { ...file, syntax: "<unknown:0>" },
-      { name: "other.proto", syntax: "<unknown:0>", dependency: ["options.proto"], messageType: [{ name: "Other" }] },
-    ],
-  },
+  { name: "a placeholder with an unknown syntax, a package and an import",
+    files: [{ ...file, syntax: "<unknown:0>", dependency: ["other.proto"] }] },
+  { name: "a placeholder with an unknown syntax that an invalid file imports, too",
+    files: [{ ...file, syntax: "<unknown:0>" }, { name: "other.proto", syntax: "<unknown:0>",
+      dependency: ["options.proto"], messageType: [{ name: "Other" }] }] },
   invalid("with an unknown syntax", { syntax: "<unknown:0>" }, 'unsupported syntax "<unknown:0>"'),
-  invalid(
-    "with an unknown edition",
-    { syntax: "editions", edition: Edition.EDITION_99999_TEST_ONLY },
-    "unsupported edition",
-  ),
-  invalid(
-    "with a message without a valid name",
-    { messageType: [{ name: "a-b" }] },
-    '"a-b" is not a protobuf identifier',
-  ),
+  invalid("with an unknown edition", { syntax: "editions", edition: Edition.EDITION_99999_TEST_ONLY },
+    "unsupported edition"),
+  invalid("with a message without a valid name", { messageType: [{ name: "a-b" }] },
+    '"a-b" is not a protobuf identifier'),
   invalid("with an enum without values", { enumType: [{ name: "Empty" }] }, "options.Empty has no values"),
   invalid("with a duplicate type", { messageType: [type] }, "options.B is defined more than once"),
-  invalid(
-    "with a duplicate field number",
+  invalid("with a duplicate field number",
     { messageType: [{ name: "C", field: [stringField("a", 1), stringField("b", 1)] }] },
-    "field b of options.C has number 1, which another field has already",
-  ),
-  invalid(
-    "with a field of a oneof that does not exist",
-    { messageType: [{ name: "C", field: [{ ...stringField("a", 1), oneofIndex: 3 }] }] },
-    "oneof #3",
-  ),
-  invalid(
-    "with a field whose type is an enum and not a message",
-    {
-      enumType: [{ name: "Kind", value: [{ name: "KIND_UNSPECIFIED" }] }],
-      messageType: [{ name: "C", field: [{ ...stringField("a", 1), type: Type.MESSAGE, typeName: ".options.Kind" }] }],
-    },
-    "options.Kind",
-  ),
+    "field b of options.C has number 1, which another field has already"),
+  invalid("with a field of a oneof that does not exist",
+    { messageType: [{ name: "C", field: [{ ...stringField("a", 1), oneofIndex: 3 }] }] }, "oneof #3"),
+  invalid("with a field whose type is an enum and not a message",
+    { enumType: [{ name: "Kind", value: [{ name: "KIND_UNSPECIFIED" }] }], messageType: [{ name: "C",
+      field: [{ ...stringField("a", 1), type: Type.MESSAGE, typeName: ".options.Kind" }] }] }, "options.Kind"),
 ];
 
 /** A file that imports `options.proto`, with a service `a.Whole` that needs no other file. */

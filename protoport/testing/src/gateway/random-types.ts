@@ -49,23 +49,16 @@ export function randomTypes(dice: Dice): readonly DescMessage[] {
   });
   if (syntax === "editions") {
     file.edition = Edition.EDITION_2023;
-    file.options = create(FileDescriptorProtoSchema, {
-      options: {
-        features: {
-          enumType: dice.oneOf([FeatureSet_EnumType.OPEN, FeatureSet_EnumType.CLOSED]),
-          utf8Validation: dice.oneOf([FeatureSet_Utf8Validation.VERIFY, FeatureSet_Utf8Validation.NONE]),
-          fieldPresence: dice.oneOf([FeatureSet_FieldPresence.EXPLICIT, FeatureSet_FieldPresence.IMPLICIT]),
-          messageEncoding: dice.oneOf([
-            FeatureSet_MessageEncoding.DELIMITED,
-            FeatureSet_MessageEncoding.LENGTH_PREFIXED,
-          ]),
-          repeatedFieldEncoding: dice.oneOf([
-            FeatureSet_RepeatedFieldEncoding.PACKED,
-            FeatureSet_RepeatedFieldEncoding.EXPANDED,
-          ]),
-        },
-      },
-    }).options;
+    const { DELIMITED, LENGTH_PREFIXED } = FeatureSet_MessageEncoding;
+    const { PACKED, EXPANDED } = FeatureSet_RepeatedFieldEncoding;
+    const features = {
+      enumType: dice.oneOf([FeatureSet_EnumType.OPEN, FeatureSet_EnumType.CLOSED]),
+      utf8Validation: dice.oneOf([FeatureSet_Utf8Validation.VERIFY, FeatureSet_Utf8Validation.NONE]),
+      fieldPresence: dice.oneOf([FeatureSet_FieldPresence.EXPLICIT, FeatureSet_FieldPresence.IMPLICIT]),
+      messageEncoding: dice.oneOf([DELIMITED, LENGTH_PREFIXED]),
+      repeatedFieldEncoding: dice.oneOf([PACKED, EXPANDED]),
+    };
+    file.options = create(FileDescriptorProtoSchema, { options: { features } }).options;
   }
   const set = create(FileDescriptorSetSchema, { file: [...imports.map(({ proto }) => proto), file] });
   return [...createFileRegistry(set)].flatMap((type) =>
