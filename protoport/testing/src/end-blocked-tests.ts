@@ -13,5 +13,4 @@ declare global {
 }
 
 const report = (globalThis.reportToWatchdog ??= startWatchdog(blockedLimitMs));
-
 beforeEach(({ task }) => report(task.fullName));

@@ -1,4 +1,3 @@
-/** Maximum number of measurements. */
 const rounds = 5;
 
 /**

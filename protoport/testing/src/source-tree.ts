@@ -61,7 +61,6 @@ export class SourceTree {
     );
   }
 
-  /** Returns the absolute path of a file or a folder. */
   pathOf(file: string): string {
     const [name = "", ...rest] = file.split("/");
     return join(this.#folders[name] ?? name, ...rest);

@@ -15,5 +15,4 @@ export const isType = ({ type }: Node): boolean =>
 
 /** Returns the nodes in a member of a node. */
 export const nodesIn = (member: unknown): Node[] => (typeof member === "object" ? [member].flat().filter(isNode) : []);
-/** Returns the nodes in all node members. */
 export const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn);

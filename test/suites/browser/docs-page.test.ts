@@ -18,11 +18,8 @@ let browser: Browser;
 let plants: Set<bigint>;
 let server: TestPlantServer;
 let baseUrl: string;
-
 beforeAll(async () => void (browser = await openBrowser()));
-
 afterAll(() => browser.close());
-
 beforeEach(async () => {
   plants = new Set([1n, longId]);
   const publicUrl = new URL("https://plants.example/garden");

@@ -9,7 +9,6 @@ import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder
 const version = "v13.2.2";
 const postgres = "15";
 const root = join(toolsFolder("citus"), version);
-/** The folder with `initdb` and `postgres`, below a build's folder. */
 export const programsFolder: string = join("usr/lib/postgresql", postgres, "bin");
 /** The build's folder, or `undefined` if it does not exist. */
 export const citusBuild = (): string | undefined => (existsSync(join(root, programsFolder)) ? root : undefined);

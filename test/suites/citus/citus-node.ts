@@ -6,23 +6,18 @@ import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { killProcessTree, signalProcessTree } from "../../../protoport/testing/src/process/kill-process-tree.ts";
 
-/** A cluster server, on a port of 127.0.0.1. */
 export interface CitusNode {
   readonly port: number;
   /** The server's first process, which is the parent of all others. */
   readonly pid: number;
   readonly url: string;
-  /** Starts the server, and resolves once it accepts connections. */
   start(): Promise<void>;
-  /** Kills the server's processes with SIGKILL. */
   kill(): Promise<void>;
-  /** Sends the server's processes a signal, such as SIGSTOP or SIGCONT. */
   signal(name: NodeJS.Signals): void;
   /** Adds a setting to the server's configuration, and restarts the server, so that every process uses the setting. */
   configure(setting: string): Promise<void>;
 }
 
-/** Creates a server in a folder and starts it. */
 export async function startNode(programs: string, folder: string, name: string): Promise<CitusNode> {
   const data = join(folder, name);
   const asOwner = { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };

@@ -34,7 +34,6 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
   const assignments = steps.filter(({ command }) => /^\w+=\S/.test(command)).map(({ command }) => `${command}; `);
   let authority = "";
   let token = "";
-
   afterAll(() => folder[Symbol.dispose]());
   const demo = shared(() => startNode(startArguments, folder.path, { PORT: "0" }));
   beforeAll(async () => {
@@ -43,7 +42,6 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
     [, token = ""] = await demo.find(/Bearer (\S+)/);
   });
 
-  /** Replaces the page's address and token by this run's. */
   function here(shown: string): string {
     return shown
       .replaceAll("127.0.0.1:8080", authority)

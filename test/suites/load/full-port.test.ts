@@ -27,7 +27,6 @@ const folder = createTempFolder();
 const sockets: Socket[] = [];
 let server: ChildServer;
 let closed = 0;
-
 beforeAll(async () => void (server = await startChildServer(folder.file("plants.db"))));
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();

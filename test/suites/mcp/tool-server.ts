@@ -9,9 +9,7 @@ import { startConfigured } from "../../support/server/start-configured.ts";
 export interface ToolServer extends AsyncDisposable {
   readonly url: string;
   readonly issuer: string;
-  /** The parameters in the token requests so far. */
   readonly tokenRequests: readonly TokenRequest[];
-  /** Returns a token with a scope. */
   tokenWith(scope: string): Promise<string>;
 }
 

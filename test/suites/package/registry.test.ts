@@ -17,7 +17,6 @@ let registry: LocalRegistry;
 const npm = (command: string, folder: string = user.path): Promise<string> => registry.run(command, folder);
 /** Runs a package's command, without packages that npx has installed in earlier runs. */
 const npx = (words: string): Promise<string> => npm(`npm_config_cache=cache npx --yes ${words}`);
-
 beforeAll(async () => void (registry = await startRegistry(/protoport|plantstore/)));
 afterAll(() => {
   registry[Symbol.dispose]();

@@ -38,7 +38,6 @@ export async function freeze(program: Freezable, dice: Dice, maxMs: number = 6_0
   program.signal("SIGCONT");
 }
 
-/** Kills a program and starts it again after up to 2 s. */
 export async function killAndStart(
   program: { kill(): Promise<void>; start(): Promise<void> },
   dice: Dice,

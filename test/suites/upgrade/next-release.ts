@@ -24,7 +24,6 @@ const steps = [
 
 /** This release and the next one, as commands. */
 export interface Releases extends Disposable {
-  /** The path to this commit's `plantstore`. */
   readonly old: string;
   /** The path to `plantstore` from the same commit with one more step in its migrations. */
   readonly next: string;

@@ -10,7 +10,6 @@ export type HttpBalancer = AsyncDisposable & { readonly ports: HttpPorts };
 /** The loopback ports for each version, both without TLS; HTTP/2 with prior knowledge. */
 type HttpPorts = { readonly "1.1": number; readonly "2": number };
 
-/** The tested load balancers, in the versions that `.ci/install-tools` and pip install. */
 export const httpBalancers: readonly {
   readonly name: string;
   /** Starts one in front of a loopback port. The first start may install it. */

@@ -13,7 +13,6 @@ export interface LeftRequest {
 
 /** Clients that have each sent a request and read only the first bytes in its response. */
 export interface LeavingClients extends Disposable {
-  /** Resolves when each client has received the first bytes. */
   begun(): Promise<unknown>;
   /** Cancels half of the requests by FIN or CANCEL, and half by RST or by closing the HTTP/2 connection. */
   leave(): void;

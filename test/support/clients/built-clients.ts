@@ -30,7 +30,6 @@ export const buildGoClient = async (name: string): Promise<ClientProgram> => ({
   command: [join(await buildGo(), "bin", name)],
 });
 
-/** Returns the class path. */
 const buildJava = once(async () => {
   const folder = layOutRecipe("java");
   const folders = [

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 
-/** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
 /** Google's definitions that the others import. */
 export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");

@@ -10,7 +10,6 @@ import { responseLimitMs, authorityOf } from "./client-program.ts";
 
 /** A project in `examples/clients/`. */
 export interface ExampleClient {
-  /** The project's folder. */
   readonly language: string;
   /** The program's file, whose first comment contains the commands. */
   readonly program: string;

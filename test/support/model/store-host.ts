@@ -24,13 +24,11 @@ export interface Database extends AsyncDisposable {
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   /** Returns all deletion records, in the order in which plants were deleted. */
   records(): Promise<readonly StoredRecord[]>;
-  /** Makes all records three days older. */
   age(): Promise<void>;
   /** Resolves once no killed process's statement is running. */
   settle(): Promise<void>;
   /** Kills the server, and starts it again. */
   crash?(): Promise<void>;
-  /** Writes a backup, and returns a function that restores it. */
   backUp?(): () => void;
   /** Whether the newest record is never dropped. */
   readonly keepsNewest: boolean;

@@ -57,7 +57,6 @@ export function withImport(
   });
 }
 
-/** Deletes plants one after another, and returns which of them existed. */
 export async function deleteEach(
   store: PlantStore,
   ids: readonly bigint[],

@@ -69,7 +69,6 @@ export async function interruptMove(from: PlantLocation, to: PlantLocation): Pro
   await expect(moving).rejects.toThrow(/interrupted; run the same command again/);
 }
 
-/** Returns whether a server can use a store. */
 export async function isUsable(location: PlantLocation): Promise<boolean> {
   const store = await openPlantStore(location).catch(() => undefined);
   // A killed process leaves a log, for which the file is checked.
@@ -85,7 +84,6 @@ export async function importInto(location: PlantLocation, ids: readonly bigint[]
   await running.add(ids);
 }
 
-/** Deletes plants in a store, and returns which of them it had. */
 export async function deleteFrom(
   location: PlantLocation,
   ...deletions: readonly (readonly [id: bigint, call?: Parameters<typeof deleteCall>[0]])[]

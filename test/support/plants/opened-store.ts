@@ -24,7 +24,6 @@ type Asking = Exclude<
   "close" | undefined
 >;
 
-/** A call to each method that queries a store. */
 export type Calls = Readonly<Record<Asking, (store: PlantStore) => Promise<unknown>>>;
 
 /** The ways in which a database can be told to keep plants. */
@@ -55,15 +54,12 @@ export interface StoreDatabase {
   readonly lock?: (ids: readonly bigint[]) => Promise<() => Promise<void>>;
   /** Returns the plants in all deletion records, in the order in which they were deleted. */
   recorded(): Promise<readonly bigint[]> | readonly bigint[];
-  /** Makes all deletion records older, by days. */
   age(days: number): Promise<void> | void;
 }
 
 type Durable = OpenedStore & Required<Pick<OpenedStore, "reopen">>;
-/** Opens a durable store that has the given plants, and only those. */
 export type OpenDurable = (plants: readonly bigint[]) => Promise<Durable>;
 
-/** Opens a durable store with a database that belongs to the test. */
 export type OpenWithDatabase = (
   plants: readonly bigint[],
 ) => Promise<Durable & Required<Pick<OpenedStore, "database">>>;

@@ -15,7 +15,6 @@ export interface Pgbouncer extends AsyncDisposable {
   kill(): Promise<void>;
   /** Sends a signal to PgBouncer. SIGHUP makes PgBouncer read its configuration again. */
   signal(name: NodeJS.Signals): void;
-  /** Starts PgBouncer again, unless it runs. */
   start(): Promise<void>;
   /** Makes PgBouncer present another certificate to the clients that connect from now on. */
   certify(certificate: Certificate): void;

@@ -2,7 +2,6 @@ import { type CommandLine, startProgram } from "../../../protoport/testing/src/p
 
 /** An interactive shell, as an operator has. Dispose it with `await using`. */
 export interface Shell extends AsyncDisposable {
-  /** Runs commands. Background processes keep running. Rejects when a command fails. */
   run(commands: string): Promise<void>;
   /** Returns what the commands so far have written to standard error. */
   printed(): string;

@@ -12,7 +12,6 @@ import { openPython } from "../process/python.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
-/** A program, its arguments, and its working directory. */
 export type GrpcProgram = { readonly file: string; readonly args: readonly string[]; readonly folder: string };
 
 /** A gRPC server in a separate process. Dispose of the server with `await using`. */

@@ -1,2 +1,1 @@
-/** A log that writes nothing. */
 export const quietLog = { info(): void {}, warn(): void {} };

@@ -6,7 +6,6 @@ import { join } from "node:path";
 export interface TempFolder {
   readonly path: string;
   file(name: string): string;
-  /** Writes a file in the folder, and returns the file's path. */
   write(this: void, name: string, content: string | Uint8Array): string;
   /** Returns the paths in the folder that this process has open. The function works only on Linux. */
   open(): readonly string[];
