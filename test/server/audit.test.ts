@@ -140,7 +140,9 @@ describe("the audit line for a failed call", () => {
 });
 
 /** The audit trail for each RPC's calls that name a plant. An RPC without an entry does not compile. */
-const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = { deletePlant: "deletions" };
+const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
+  deletePlant: "deletions",
+};
 const trailOf = new Map(Object.entries(trails));
 
 test.each([
