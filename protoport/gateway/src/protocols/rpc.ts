@@ -56,6 +56,8 @@ export interface Forwarder {
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes: boolean;
+  /** Returns whether a field, by its name in lower case, identifies the caller. `Grpc-Metadata-Name` never sets it. */
+  readonly isIdentityField?: (name: string) => boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: Reply): void;
   /** Sends a streaming call, or a unary call with a large message. Returns the response messages as they arrive. */
@@ -114,6 +116,7 @@ export interface Callee {
   readonly memory: BodyMemory;
   /** Converts a received envelope to what the callee wants. */
   readonly take: Take<Content>;
+  readonly isIdentityField?: Forwarder["isIdentityField"];
   /** Decodes a response's envelope for a caller whose format is not binary. */
   decode(envelope: Envelope): Message;
   /** Calls a unary RPC. A thrown error is equivalent to a call of `reply.reject`. */

@@ -45,6 +45,7 @@ export class ForwardingCallee implements Callee {
   readonly sendsParts: boolean;
   readonly memory: Callee["memory"];
   readonly take: Callee["take"];
+  readonly isIdentityField: Forwarder["isIdentityField"];
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
   readonly #codecs: MethodCodecs;
@@ -66,6 +67,7 @@ export class ForwardingCallee implements Callee {
     this.wants = decodes ? "messages" : isUnread && this.memory === "shared" ? "parts" : "envelopes";
     this.sendsParts = intercept === undefined && !decodes;
     this.take = decodes ? takeMessages(codecs) : takeEnvelopes;
+    this.isIdentityField = forwarder.isIdentityField;
     this.forwarder = forwarder;
     this.check = check;
     this.#codecs = codecs;

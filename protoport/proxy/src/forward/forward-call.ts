@@ -27,6 +27,7 @@ import {
 } from "../client/index.ts";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
+import { isIdentityField } from "./identity-fields.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { descriptorMismatchError, malformedResponseError, transportError } from "./upstream-errors.ts";
 
@@ -77,6 +78,7 @@ function unchangedMessage(part: Uint8Array): ForwardedMessage {
 /** Forwards an RPC's calls to its upstream. */
 export class UpstreamForwarder implements Forwarder {
   readonly memory = "shared";
+  readonly isIdentityField: (name: string) => boolean = isIdentityField;
   readonly decodes: boolean;
   readonly #target: ForwardTarget;
   readonly #write: ReturnType<typeof createBinaryWriter>;

@@ -80,7 +80,6 @@ const hostField = "x-forwarded-host";
 /** Maximum cached names or addresses. 1,000 is more than most servers see, and bounds memory for invented names. */
 const maxCached = 1_000;
 
-/** No fields to set. */
 export const noAddedFields: AddedFields = new Map();
 
 /** Compiles rules. @throws TypeError if `rename` contains a new name that must not be set */

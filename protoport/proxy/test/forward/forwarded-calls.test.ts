@@ -227,3 +227,16 @@ test("a call that fails during its compressed upload aborts the decoder", async 
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   upload.reset();
 });
+
+test("Grpc-Metadata-Name sets no field that identifies the caller, even if allow contains the field", async () => {
+  const names = ["x-user", "x_user", "x-auth-request-email", "remote-user", "zone"];
+  await using greenhouse = await startGreenhouse({
+    getReading: (_, { requestHeader }) => ({ sensor: names.map((name) => requestHeader.get(name)).join() }),
+  });
+  const { address, port } = greenhouse.address;
+  const upstreams = [{ upstream: `http://${address}:${port}`, descriptors, requestHeader: { allow: ["*", ...names] } }];
+  await using proxy = await openProxy({ upstreams, rest: { profile: "grpc-gateway" } });
+  const header = [["Remote-User", "ada"] as const, ...names.map((name) => [`Grpc-Metadata-${name}`, "root"] as const)];
+  const { body } = await exchangeFetch(proxy.fetch, { httpMethod: "GET", path: "/sensors/a/reading", header });
+  expect(JSON.parse(String(body))).toMatchObject({ sensor: ",,,ada,root" });
+});

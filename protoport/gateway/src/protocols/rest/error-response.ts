@@ -1,6 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, fieldsNotSetByGrpcMetadata, type HeaderFields, readHeaderField } from "../../http/index.ts";
 import { isSendable } from "../lazy-headers.ts";
+import type { Callee } from "../rpc.ts";
 import { customMetadata } from "../shared/error-metadata.ts";
 import { toRestHeader } from "./response-header.ts";
 import type { ErrorResponse, RestFailure } from "./rules/index.ts";
@@ -48,14 +49,14 @@ function isMetadataName(name: string): boolean {
 const excludedNames =
   /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
-/** Adds the field `name` for each `Grpc-Metadata-Name`, unless the request already has a field `name`. */
-export function withRequestMetadata(fields: HeaderFields): HeaderFields {
+/** Adds `name` for each `Grpc-Metadata-Name`, unless the request has a field `name` or `name` identifies the caller. */
+export function withRequestMetadata(fields: HeaderFields, { isIdentityField }: Callee): HeaderFields {
   const added: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
     const sentName = fields[at]?.toLowerCase() ?? "";
     const name = sentName.startsWith(metadataPrefix) ? sentName.slice(metadataPrefix.length) : "";
-    if (name === "" || !isMetadataName(name) || readHeaderField(fields, name) !== null) continue;
-    added.push(name, fields[at + 1] ?? "");
+    if (name === "" || !isMetadataName(name) || isIdentityField?.(name) === true) continue;
+    if (readHeaderField(fields, name) === null) added.push(name, fields[at + 1] ?? "");
   }
   return added.length === 0 ? fields : [...fields, ...added];
 }

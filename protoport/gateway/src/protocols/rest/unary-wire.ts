@@ -48,7 +48,8 @@ export class RestUnaryWire implements Wire {
     const { acceptCompression, maxTimeoutMs } = rpc.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
-    this.requestHeader = new LazyHeaders(binding.options.grpcMetadata ? withRequestMetadata(fields) : fields);
+    const { grpcMetadata } = binding.options;
+    this.requestHeader = new LazyHeaders(grpcMetadata ? withRequestMetadata(fields, rpc.callee) : fields);
     this.responseHeader = new LazyHeaders(noFields);
     this.responseTrailer = new LazyHeaders(noFields);
     this.exchange = exchange;
