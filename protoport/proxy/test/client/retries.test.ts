@@ -26,11 +26,8 @@ const ok = sends((id) => grpcResponse(id, watered));
 const refused = sends((id) => [resetFrame(id, 7)]);
 
 /** A trailers-only response. */
-function fails(status: number, ...more: readonly Field[]): Step {
-  return sends((id) => [
-    headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream),
-  ]);
-}
+const fails = (status: number, ...more: readonly Field[]): Step =>
+  sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream)]);
 
 const unavailable = fails(14);
 const slowPolicy = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
@@ -377,9 +374,7 @@ const most = { maxAttempts: 5, initialBackoffMs: maxTimerMs / 2, maxBackoffMs: m
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a retry policy with the extreme values %j is accepted", (retry) => {
-  expect(new Retries(retry)).toBeDefined();
-});
+])("a retry policy with the extreme values %j is accepted", (retry) => expect(new Retries(retry)).toBeDefined());
 
 test.each([
   { maxAttempts: 1 },

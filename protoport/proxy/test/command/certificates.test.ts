@@ -18,9 +18,8 @@ const [first, second, expired, early] = [
 ];
 const otherKey = { cert: first.cert, key: second.key };
 
-function refused(reason: string): unknown {
-  return expect.stringMatching(`^cannot reload the certificate: .*${reason}.*; the previous one stays in use$`);
-}
+const refused = (reason: string): unknown =>
+  expect.stringMatching(`^cannot reload the certificate: .*${reason}.*; the previous one stays in use$`);
 
 test("an invalid certificate does not replace the previous one", () => {
   vi.useFakeTimers({ toFake: ["Date"] });

@@ -8,9 +8,8 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const upstreamSettings = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
 
-function readText(text: string): Promise<ProxySettings> {
-  return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreamSettings}${text}\n` }));
-}
+const readText = (text: string): Promise<ProxySettings> =>
+  toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreamSettings}${text}\n` }));
 
 /** Reloads a file whose content has changed. Returns whether the new settings are used, and the problem. */
 async function reloadChanged(before: string, after: string): Promise<{ isUsed: boolean; problem: string | undefined }> {

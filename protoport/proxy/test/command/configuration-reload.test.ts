@@ -13,8 +13,8 @@ const reading = "/sensors/1/reading";
 /** The header of the last call that an upstream has received. */
 let received = new Headers();
 
-function createGreenhouse(degreesCelsius: number) {
-  return createTestGateway({
+const createGreenhouse = (degreesCelsius: number) =>
+  createTestGateway({
     routes: (router) => {
       router.service(GreenhouseService, {
         getReading: ({ sensor }, { requestHeader, responseHeader }) => {
@@ -26,7 +26,6 @@ function createGreenhouse(degreesCelsius: number) {
       });
     },
   });
-}
 
 const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];
 let [warmUrl, coldUrl] = ["", ""];
@@ -86,9 +85,8 @@ async function sentField(name: string): Promise<string | null> {
   return received.get(name);
 }
 
-async function samplesOf(name: string) {
-  return readSamples(await (await fetch(`${adminUrl}/metrics`)).text()).filter((sample) => sample.name === name);
-}
+const samplesOf = async (name: string) =>
+  readSamples(await (await fetch(`${adminUrl}/metrics`)).text()).filter((sample) => sample.name === name);
 
 interface Change {
   readonly name: string;

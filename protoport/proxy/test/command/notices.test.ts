@@ -41,9 +41,7 @@ test.each([
   ["a single line without line breaks", new Error("one\n  two"), "one two"],
   ["text without control characters", new Error("one\u001B]0;two\u0007\u009B"), "one ]0;two "],
   ["an empty string for a thrown string", "text", ""],
-])("describeCauses returns %s", (_name, error, want) => {
-  expect(describeCauses(error)).toBe(want);
-});
+])("describeCauses returns %s", (_name, error, want) => expect(describeCauses(error)).toBe(want));
 
 test("state() logs each new line, up to 20 per change", () => {
   const { notices, logged } = openNotices();
@@ -71,9 +69,8 @@ type Reload = readonly [atS: number, problem: string | undefined];
 /** Time in seconds at which the test ends, which is 25 minutes. */
 const endS = 1_500;
 
-function eachMinute(problem: string, fromS: number, toS: number): readonly Reload[] {
-  return Array.from({ length: (toS - fromS) / 60 }, (_, at) => [fromS + at * 60, problem]);
-}
+const eachMinute = (problem: string, fromS: number, toS: number): readonly Reload[] =>
+  Array.from({ length: (toS - fromS) / 60 }, (_, at) => [fromS + at * 60, problem]);
 
 test.each<[name: string, reloads: readonly Reload[], want: readonly string[]]>(
   // oxfmt-ignore

@@ -14,9 +14,8 @@ import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 import { toUrl } from "../../src/command/proxy-server.ts";
 
-async function water(baseUrl: string): Promise<number> {
-  return (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
-}
+const water = async (baseUrl: string): Promise<number> =>
+  (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
 
 const greenhouse = descriptorSetOf(GreenhouseService.file);
 

@@ -23,9 +23,8 @@ async function open(text: string, previous?: ServingParts): Promise<ServingParts
 }
 
 /** Returns an upstream's settings. Port 1 is never called. */
-function upstreamOf(services: string, more = ""): string {
-  return `- { addresses: ["http://127.0.0.1:1"], descriptors: reflection, services: [${services}]${more} }\n`;
-}
+const upstreamOf = (services: string, more = ""): string =>
+  `- { addresses: ["http://127.0.0.1:1"], descriptors: reflection, services: [${services}]${more} }\n`;
 
 const areReady = ({ upstreams: all }: ServingParts): readonly boolean[] => [...all.values()].map(({ ready }) => ready);
 

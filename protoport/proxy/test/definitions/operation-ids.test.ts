@@ -7,13 +7,11 @@ import { checkDefinition, compareDefinitions, type Definition, parseDefinition }
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-function setOf(services: Readonly<Record<string, RouteTexts>>): Uint8Array {
-  return descriptorSetOf(...Object.entries(services).map(([name, routes]) => serviceWithRoutes(name, routes).file));
-}
+const setOf = (services: Readonly<Record<string, RouteTexts>>): Uint8Array =>
+  descriptorSetOf(...Object.entries(services).map(([name, routes]) => serviceWithRoutes(name, routes).file));
 
-function definitionOf(typeName: string, routes: RouteTexts): Definition {
-  return parseDefinition("the set", setOf({ [typeName]: routes }));
-}
+const definitionOf = (typeName: string, routes: RouteTexts): Definition =>
+  parseDefinition("the set", setOf({ [typeName]: routes }));
 
 const orders = { "orders.v1.Admin": { Get: ["GET /orders"] } };
 const clashing = setOf({ ...orders, "stock.v1.Admin": { Get: ["GET /stock"] } });

@@ -39,9 +39,7 @@ describe("writeOpenApi", () => {
       { name: "uses a given describeSecurity", options: { securitySchemes: { bearerAuth }, describeSecurity: () => [] },
         want: { waterBed: [], deleteOrder: [] } },
     ],
-  )("$name", async ({ options, want }) => {
-    expect(await requirementsOf(options)).toMatchObject(want);
-  });
+  )("$name", async ({ options, want }) => expect(await requirementsOf(options)).toMatchObject(want));
 
   test("the openapi command's document equals the proxy's with the same scopes", async () => {
     const rejectAll = { verify: () => ({ kind: "unknown", reason: "no token is known" }) as const };

@@ -66,13 +66,12 @@ function sending(
 const notKnown: ReflectionResponse = { case: "errorResponse", value: { errorCode: 5, errorMessage: "not\nknown" } };
 
 /** Returns routes for a server with a service a.A, whose file imports others. */
-function importing(dependency: readonly string[], others: (name: string) => ReflectionResponse = () => notKnown) {
-  return responding((request) => {
+const importing = (dependency: readonly string[], others: (name: string) => ReflectionResponse = () => notKnown) =>
+  responding((request) => {
     if (request.case === "listServices") return listing("a.A");
     if (request.case === "fileByFilename") return others(request.value);
     return sending({ name: "a.proto", package: "a", service: [{ name: "A" }], dependency: [...dependency] });
   });
-}
 
 const reflection = createReflectionService([GreenhouseService, KitchenSink, ServerReflection]);
 

@@ -23,9 +23,7 @@ function find(context: Partial<RouteContext> = {}, shelves: DescService = Shelve
   return runSteps(findRouteClashes(upstreams, { ...nothing, owners, ...context }));
 }
 
-test("routes that do not overlap are all served", () => {
-  expect(find()).toEqual([none, none]);
-});
+test("routes that do not overlap are all served", () => expect(find()).toEqual([none, none]));
 
 test("a route at an endpoint's path belongs to this server", () => {
   const [shelves, library] = find({ reservedPaths: new Set(["/v1/books"]) });
@@ -57,9 +55,8 @@ test.each(["*", "GET", "POST"])("a route %s /{id}/{sub} clashes with another ups
   expect(clashesOf(route)).toEqual([`route ${route} of shelves.v1.Shelves.Find belongs to library`]);
 });
 
-test("a route PUT /{id}/{sub} is served despite another upstream's RPC paths", () => {
-  expect(clashesOf("PUT /{id}/{sub}")).toEqual([]);
-});
+test("a route PUT /{id}/{sub} is served despite another upstream's RPC paths", () =>
+  expect(clashesOf("PUT /{id}/{sub}")).toEqual([]));
 
 const [orders, stock, shared] = [
   serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/orders/{id}", "GET /v1/orders"], Put: ["PUT /v1/orders"] }),

@@ -107,9 +107,7 @@ describe("proxy.yaml", () => {
       ["an invalid header field name in allowedHeaders", `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
         'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"'],
     ],
-  )("%s is refused with line and column", (_name, text, problem) => {
-    expect(problemsOf(text)).toEqual(problem);
-  });
+  )("%s is refused with line and column", (_name, text, problem) => expect(problemsOf(text)).toEqual(problem));
 
   test("errors in the file and in flags are reported together", () => {
     const problems = [
@@ -275,6 +273,5 @@ test("problemAt does not name the upstream's flag for a missing setting", () => 
   ]);
 });
 
-test("--reflect-header requires a colon", () => {
-  expect(() => read(upstream, { "reflect-header": ["secret"] })).toThrow("must be a name, a colon and a value");
-});
+test("--reflect-header requires a colon", () =>
+  expect(() => read(upstream, { "reflect-header": ["secret"] })).toThrow("must be a name, a colon and a value"));

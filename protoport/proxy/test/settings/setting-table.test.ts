@@ -14,11 +14,10 @@ test("every setting has a description, which the schema contains", () => {
   expect(proxyConfigurationSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
 });
 
-test("the schema contains the bounds of numbers", () => {
+test("the schema contains the bounds of numbers", () =>
   expect(proxyConfigurationSchema()).toMatchObject({
     properties: {
       listen: { properties: { port: { type: "integer", minimum: 0, maximum: 65_535 } } },
       rateLimit: { properties: { perAddress: { type: "number", minimum: 0.001, maximum: 1_000_000 } } },
     },
-  });
-});
+  }));

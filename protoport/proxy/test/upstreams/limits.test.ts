@@ -14,9 +14,8 @@ import type { GreenhouseClient } from "@protoport/testing/proxy";
 import { settingFrame, openGreenhouseClient, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
-  return openGreenhouseClient({ addresses, ...options });
-}
+const clientOf = (addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient =>
+  openGreenhouseClient({ addresses, ...options });
 
 test("the reconnect backoff grows exponentially, and a connection resets it", () => {
   const backoffs = Array.from({ length: 100 }, () => new ConnectBackoff());

@@ -192,13 +192,11 @@ test("disposing a transport leaves its shared upstream open for another user", a
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-function createCall(refused: string[]): PendingCall {
-  return {
-    waitsForReady: true,
-    begin: () => expect.unreachable(),
-    refuse: ({ rawMessage }: ConnectError) => void refused.push(rawMessage),
-  };
-}
+const createCall = (refused: string[]): PendingCall => ({
+  waitsForReady: true,
+  begin: () => expect.unreachable(),
+  refuse: ({ rawMessage }: ConnectError) => void refused.push(rawMessage),
+});
 
 const timedOut = "the call timed out waiting for a stream to the server";
 

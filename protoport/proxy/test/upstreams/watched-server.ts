@@ -76,17 +76,14 @@ export function endsWith(code: string): (streamId: number) => readonly Frame[] {
 }
 
 /** Returns the frames of a watch that reports SERVING, and ends in the middle of the next message. */
-export function reportsAndFails(id: number): readonly Frame[] {
-  return [
-    ...reports(serving, serving.subarray(0, 6))(id),
-    headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
-  ];
-}
+export const reportsAndFails = (id: number): readonly Frame[] => [
+  ...reports(serving, serving.subarray(0, 6))(id),
+  headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
+];
 
 /** Returns a client that watches the service's health. */
-export function clientOf(...addresses: readonly string[]): GreenhouseClient {
-  return openGreenhouseClient({ addresses, healthService: service });
-}
+export const clientOf = (...addresses: readonly string[]): GreenhouseClient =>
+  openGreenhouseClient({ addresses, healthService: service });
 
 /** The outcome of a call while no server is healthy. */
 export const unhealthy = "Unavailable: no server is healthy";

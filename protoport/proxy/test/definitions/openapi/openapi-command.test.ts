@@ -46,9 +46,8 @@ function swaggerIn(file: DescFile, fields: Fields): DescFile {
 }
 
 /** Writes a descriptor set of the orders with the option `openapiv2_swagger`. */
-function withSwagger(name: string, fields: Fields): string {
-  return write(name, descriptorSetOf(swaggerIn(file_orders_v1_orders, fields)));
-}
+const withSwagger = (name: string, fields: Fields): string =>
+  write(name, descriptorSetOf(swaggerIn(file_orders_v1_orders, fields)));
 
 // oxfmt-ignore
 const swagger: Fields = [

@@ -20,9 +20,8 @@ function partsOf({ target, json = "" }: CaseRequest): { path: string; query: str
 }
 
 /** Returns whether the responses have these statuses. */
-function isStatus({ proxy, peer }: Difference, ofProxy: number, ofPeer: number): boolean {
-  return proxy.status === ofProxy && peer.status === ofPeer;
-}
+const isStatus = ({ proxy, peer }: Difference, ofProxy: number, ofPeer: number): boolean =>
+  proxy.status === ofProxy && peer.status === ofPeer;
 
 const unknownEnum = /color_red|COLOR_BLUE/;
 

@@ -57,10 +57,7 @@ const delayMs = 500;
 /** Milliseconds for which a single server is down. */
 const downMs = 1_000;
 
-interface Server {
-  readonly gateway: Gateway;
-  readonly readiness: Readiness;
-}
+type Server = { readonly gateway: Gateway; readonly readiness: Readiness };
 
 async function startServer(port: number): Promise<Server> {
   const readiness = new Readiness({});

@@ -22,13 +22,11 @@ export interface HostileCase {
 }
 
 /** Returns cases with the same result, whose scripts are given by name. */
-function casesWith(
+const casesWith = (
   want: Code | undefined,
   scripts: Readonly<Record<string, Script>>,
   more: Omit<HostileCase, "name" | "script" | "want"> = {},
-): readonly HostileCase[] {
-  return Object.entries(scripts).map(([name, script]) => ({ name, script, want, ...more }));
-}
+): readonly HostileCase[] => Object.entries(scripts).map(([name, script]) => ({ name, script, want, ...more }));
 
 /** A script that responds with these frames. */
 function sends(frames: (streamId: number) => readonly Frame[]): Script {
@@ -57,14 +55,12 @@ function numbers(type: number, streamId: number, ...values: readonly number[]): 
 const many = (count: number, one: Frame): Frame[] => Array.from({ length: count }, () => one);
 
 /** A script that sends these frames, and closes the connection. */
-function closesAfter(frames: (streamId: number) => readonly Frame[]): Script {
-  return {
-    request: (connection, id) => {
-      connection.send(...frames(id));
-      connection.socket.end();
-    },
-  };
-}
+const closesAfter = (frames: (streamId: number) => readonly Frame[]): Script => ({
+  request: (connection, id) => {
+    connection.send(...frames(id));
+    connection.socket.end();
+  },
+});
 
 function closes(connection: ScriptedConnection): void {
   connection.socket.destroy();

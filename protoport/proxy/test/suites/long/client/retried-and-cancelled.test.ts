@@ -11,9 +11,8 @@ import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScripte
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { collect, startGreenhouse } from "@protoport/testing";
 
-function readingOf(sensor: string): Buffer {
-  return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
-}
+const readingOf = (sensor: string): Buffer =>
+  envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
 
 const maxStreams = 3;
 
@@ -246,9 +245,8 @@ async function sensorsOf(messages: AsyncIterable<{ readonly sensor: string }>): 
   return results;
 }
 
-function fails(streamId: number): Frame {
-  return headersFrame(streamId, Object.entries({ "grpc-status": "5", "grpc-message": "gone" }), frameFlag.endStream);
-}
+const fails = (streamId: number): Frame =>
+  headersFrame(streamId, Object.entries({ "grpc-status": "5", "grpc-message": "gone" }), frameFlag.endStream);
 
 test.each<[name: string, more: (streamId: number) => readonly Frame[], want: readonly unknown[], isReset?: boolean]>(
   // oxfmt-ignore

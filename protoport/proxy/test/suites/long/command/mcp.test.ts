@@ -8,9 +8,8 @@ import { startProxied } from "../../../support/greenhouses.ts";
 
 const service = "greenhouse_v1_GreenhouseService";
 
-function call(method: string, args: object, header: readonly Field[] = []): HttpRequest {
-  return statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
-}
+const call = (method: string, args: object, header: readonly Field[] = []): HttpRequest =>
+  statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
 
 async function start(rules: ForwardRules = {}) {
   const credentials: (string | null)[] = [];

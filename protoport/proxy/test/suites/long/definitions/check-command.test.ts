@@ -34,13 +34,12 @@ function withRules(...rules: readonly object[]): readonly string[] {
 
 const check = (...args: readonly string[]) => runProxyCommand("check", ...args);
 
-test("check counts a valid definition's services and bindings", async () => {
+test("check counts a valid definition's services and bindings", async () =>
   expect(await check(orders)).toEqual({
     exitCode: 0,
     errors: "",
     printed: `${orders}: 1 service, 1 RPC\n\nThe gateway would start: 1 service with 1 REST binding.`,
-  });
-});
+  }));
 
 test("check counts the RPCs without an HTTP rule", async () => {
   const { printed } = await check(everything, "--service", KitchenSink.typeName);
@@ -210,9 +209,8 @@ describe("protoport check", () => {
     expect(errors).toContain(message);
   });
 
-  test("reports a file larger than 200 MiB, without reading it completely", async () => {
-    expect((await check("/dev/zero")).errors).toBe("/dev/zero is larger than 209715200 bytes");
-  });
+  test("reports a file larger than 200 MiB, without reading it completely", async () =>
+    expect((await check("/dev/zero")).errors).toBe("/dev/zero is larger than 209715200 bytes"));
 });
 
 /** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same tool names. */

@@ -113,9 +113,7 @@ test.each<[text: string, message: string]>([
   ["a: b: c", "line 1, column 4: "],
   ["a: [b\nc: d", "line 2, column 1: "],
   ['a: "\\q"', "line 1, column 5: "],
-])("readYaml rejects the text %j with its position", (text, message) => {
-  expect(() => readYaml(text)).toThrow(message);
-});
+])("readYaml rejects the text %j with its position", (text, message) => expect(() => readYaml(text)).toThrow(message));
 
 const tooDeep = "sequences and mappings must be nested at most 100 levels deep";
 
@@ -134,6 +132,5 @@ test.each<[name: string, nest: (levels: number) => string, position: string]>([
   expect(() => readYaml(nest(50_000))).toThrow(`${position}: ${tooDeep}`);
 });
 
-test("readYaml rejects a mapping key nested more than 100 levels deep", () => {
-  expect(() => readYaml(`? ${"[".repeat(50_000)}`)).toThrow(`line 1, column 102: ${tooDeep}`);
-});
+test("readYaml rejects a mapping key nested more than 100 levels deep", () =>
+  expect(() => readYaml(`? ${"[".repeat(50_000)}`)).toThrow(`line 1, column 102: ${tooDeep}`));

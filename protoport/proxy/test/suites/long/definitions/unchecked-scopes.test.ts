@@ -225,9 +225,8 @@ test("a reload that drops the scope of a reflected RPC is refused", async () => 
 });
 
 /** Returns an upstream's settings. Port 1 is never called. */
-function upstreamOf(descriptors: string, services: string): string {
-  return `{ addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors}, services: [${services}] }`;
-}
+const upstreamOf = (descriptors: string, services: string): string =>
+  `{ addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors}, services: [${services}] }`;
 
 test("a reload with unchecked scopes is refused before the proxy is open", async () => {
   const configure = (scopes: string, ...upstreams: readonly string[]): void => {

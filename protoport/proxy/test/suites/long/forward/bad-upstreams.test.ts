@@ -24,9 +24,8 @@ const httpStatuses: Readonly<Partial<Record<Code, number>>> = { [Code.Canceled]:
 
 const codeOf = ({ name, want }: HostileCase): Code | undefined => (cardinality.has(name) ? Code.Internal : want);
 
-function limitsOf({ options: { readMaxBytes } = {} }: HostileCase): { readonly readMaxBytes?: number } {
-  return readMaxBytes === undefined ? {} : { readMaxBytes };
-}
+const limitsOf = ({ options: { readMaxBytes } = {} }: HostileCase): { readonly readMaxBytes?: number } =>
+  readMaxBytes === undefined ? {} : { readMaxBytes };
 
 test.each(hostileCases)(
   "if the upstream sends $name, a gRPC caller gets the matching gRPC status",

@@ -108,13 +108,12 @@ const sent: MessageInitShape<typeof SinkSchema> = {
 };
 
 /** Returns an error with three details: a hidden type, a type with hidden parts, and a type from another definition. */
-function failure(): ConnectError {
-  return new ConnectError("failed", Code.Aborted, undefined, [
+const failure = (): ConnectError =>
+  new ConnectError("failed", Code.Aborted, undefined, [
     { desc: NestedSchema, value: { text: "secret" } },
     { desc: LegacySchema, value: legacyOf("detail") },
     { desc: GetShelfRequestSchema, value: { name: "shelves/1" } },
   ]);
-}
 
 const proxies: ProxyGateway[] = [];
 let baseUrl: string;

@@ -29,9 +29,8 @@ const harmless = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"
 const claimed = serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/x"], Delete: ["DELETE /v1/x"], Later: [] });
 
 /** Returns the problem of a route that belongs to another owner. */
-function refusedRoute({ authority }: ReflectedUpstream, route: string, owner: string): string {
-  return `${authority}: cannot use the descriptors: route ${route} belongs to ${owner}; add the RPC to rest.omit, or replace its rule in rest.rules`;
-}
+const refusedRoute = ({ authority }: ReflectedUpstream, route: string, owner: string): string =>
+  `${authority}: cannot use the descriptors: route ${route} belongs to ${owner}; add the RPC to rest.omit, or replace its rule in rest.rules`;
 
 async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
   const upstream = await startReflectedUpstream(...services);

@@ -26,9 +26,7 @@ async function startHandlers(...interceptors: Interceptor[]) {
   return { ...greenhouse, baseUrl: `http://127.0.0.1:${address.port}` };
 }
 
-async function startForwarding(...interceptors: Interceptor[]) {
-  return await startProxied(implementation, { interceptors });
-}
+const startForwarding = async (...interceptors: Interceptor[]) => await startProxied(implementation, { interceptors });
 
 async function headerOfUpstream(header: Headers): Promise<void> {
   while (!header.has("x-service")) await new Promise(setImmediate);

@@ -23,9 +23,8 @@ const rpcs = { unary: "WaterBed", serverStream: "WatchReadings", ...requestStrea
 const downloads = [rpcs.unary, rpcs.serverStream, rpcs.bidi];
 
 /** Returns a message with its prefix, or a message's start. @param announcedBytes - default: those that follow */
-function messageOf(bytes: number, announcedBytes: number = bytes): Buffer {
-  return encodeEnvelope(0, Buffer.alloc(bytes, 1), announcedBytes);
-}
+const messageOf = (bytes: number, announcedBytes: number = bytes): Buffer =>
+  encodeEnvelope(0, Buffer.alloc(bytes, 1), announcedBytes);
 
 /** Starts a proxy in front of a server on node:http2, and opens a connection to the proxy. */
 async function startCalls(onCall: (stream: ServerHttp2Stream) => void, options: Parameters<typeof startProxy>[2] = {}) {
@@ -62,15 +61,14 @@ function respond(stream: ServerHttp2Stream, ...pieces: readonly Buffer[]): void 
   stream.end();
 }
 
-function statusOf({ header, trailer }: HttpResponse): number {
-  return Number(fieldValue(trailer, "grpc-status") ?? fieldValue(header, "grpc-status"));
-}
+const statusOf = ({ header, trailer }: HttpResponse): number =>
+  Number(fieldValue(trailer, "grpc-status") ?? fieldValue(header, "grpc-status"));
 
 /**
  * Waits until a request ends at the upstream, and returns how many bytes it had, or the code with which it was reset.
  */
-function requestEnd(stream: ServerHttp2Stream): Promise<{ readonly bytes: number } | { readonly resetCode: number }> {
-  return new Promise((resolve) => {
+const requestEnd = (stream: ServerHttp2Stream): Promise<{ readonly bytes: number } | { readonly resetCode: number }> =>
+  new Promise((resolve) => {
     let bytes = 0;
     stream.on("data", (piece: Buffer) => (bytes += piece.byteLength));
     stream.on("aborted", () => resolve({ resetCode: stream.rstCode }));
@@ -78,7 +76,6 @@ function requestEnd(stream: ServerHttp2Stream): Promise<{ readonly bytes: number
       if (!stream.aborted) resolve({ bytes });
     });
   });
-}
 
 async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
   for (let at = 0; at < 10; at++) await within(new Promise((resolve) => session.ping(resolve)), "a PING");

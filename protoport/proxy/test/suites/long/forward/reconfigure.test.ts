@@ -83,9 +83,8 @@ function delayed(name: string): { options: ProxyOptions; started: Promise<void>;
   };
 }
 
-function namesOf({ services }: Pick<ProxyGateway, "services">): readonly string[] {
-  return services.flatMap(({ methods }) => methods.map(({ name }) => name));
-}
+const namesOf = ({ services }: Pick<ProxyGateway, "services">): readonly string[] =>
+  services.flatMap(({ methods }) => methods.map(({ name }) => name));
 
 test("reconfigure discards options that `accept` rejects, and applies the next options", async () => {
   const sourceOf = (name: string) => {

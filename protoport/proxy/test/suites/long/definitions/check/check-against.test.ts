@@ -49,7 +49,7 @@ async function check(...args: readonly string[]): Promise<ProgramResult> {
 const inFirst = ["--service", "c0.*"];
 
 describe("check --against", () => {
-  test("reports each change with its location and its effect on clients", async () => {
+  test("reports each change with its location and its effect on clients", async () =>
     expect(await check(now, "--against", old, ...inFirst)).toEqual({
       exitCode: 1,
       stderr: "",
@@ -73,8 +73,7 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
   changed: c0.S.Search: GET /items/search is more specific than GET /items/{id}
   before:  GET /items/search called c0.S.Call
   now:     c0.S.Search is called`,
-    });
-  });
+    }));
 
   test("with --github, prints GitHub Actions annotations with paths below --source-root", async () => {
     const args = ["--against", old, "--github", "--source-root", "some proto:s/"];

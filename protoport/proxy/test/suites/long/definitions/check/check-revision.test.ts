@@ -44,9 +44,8 @@ const PATH = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].joi
 const git = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 const environment = { PATH, TMPDIR: temporary, ...git };
 
-async function run(at: string, program: string, ...args: readonly string[]): Promise<ProgramResult> {
-  return await runProgram(program, args, { folder: at, environment });
-}
+const run = async (at: string, program: string, ...args: readonly string[]): Promise<ProgramResult> =>
+  await runProgram(program, args, { folder: at, environment });
 
 async function check(at: string, revision: string, ...flags: readonly string[]): Promise<ProgramResult> {
   return await run(at, process.execPath, main, "check", "now.binpb", "--against", revision, ...flags);

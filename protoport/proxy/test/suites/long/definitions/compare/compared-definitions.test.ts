@@ -35,9 +35,8 @@ function servicesOf(set: Uint8Array): VersionServices {
   return { all: readDescriptorSet(set).services, visible };
 }
 
-function inPackage(services: readonly DescService[], prefix: string): readonly DescService[] {
-  return services.filter(({ typeName }) => typeName.startsWith(prefix));
-}
+const inPackage = (services: readonly DescService[], prefix: string): readonly DescService[] =>
+  services.filter(({ typeName }) => typeName.startsWith(prefix));
 
 describe("the comparison of definitions", () => {
   test.for(cases)("if $name, reports exactly the breaking changes", async ({ prefix, reports, rest = {} }) => {
