@@ -157,9 +157,8 @@ describe("definitions from two loadSync calls", () => {
       ["separate.v1.First", "separate.v1.Second"],
     ],
   ])("%s keep the services and HTTP rules of both calls", (_name, first, second, services) => {
-    const merged = { ...load("First", first), ...load("Second", second) };
-    const found = readServices(merged).flatMap(({ typeName, methods }) =>
-      methods.map((method) => [typeName, getOption(method, http).pattern.value]),
+    const found = readServices({ ...load("First", first), ...load("Second", second) }).flatMap(
+      ({ typeName, methods }) => methods.map((method) => [typeName, getOption(method, http).pattern.value]),
     );
     expect(found).toEqual(services.map((typeName) => [typeName, `/${typeName.split(".")[2]}/{the_name}`]));
   });

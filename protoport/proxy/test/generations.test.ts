@@ -151,8 +151,7 @@ test("an upstream's valid descriptors are used despite another upstream's confli
   files = [[LibraryService.file, GreenhouseService.file], [LibraryService.file]];
   const conflict = `${LibraryService.typeName} is served by two upstreams`;
   expect((await proxy.reload()).problems).toEqual([conflict]);
-  const served = proxy.descriptorReloads.map(({ services, problem }) => ({ services: services.toSorted(), problem }));
-  expect(served).toEqual([
+  expect(proxy.descriptorReloads.map(({ services, problem }) => ({ services: services.toSorted(), problem }))).toEqual([
     { services: [GreenhouseService.typeName, LibraryService.typeName], problem: undefined },
     { services: [KitchenSink.typeName], problem: conflict },
   ]);

@@ -337,8 +337,7 @@ describe("the retry decision for a failed call", () => {
 
   test("a policy whose `methods` returns a promise allows no retry", () => {
     const promised: object = { ...policy, methods: () => Promise.resolve(false) };
-    const retries = new Retries(Object.assign({ ...policy }, promised));
-    expect(retries.failed(failure)).toBeUndefined();
+    expect(new Retries(Object.assign({ ...policy }, promised)).failed(failure)).toBeUndefined();
   });
 });
 

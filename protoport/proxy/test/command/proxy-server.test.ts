@@ -148,8 +148,7 @@ test("a request that waits for introspection is served after a reload", async ()
   const drain = { delayMs: 0, timeoutMs: 1_000 };
   await using command = new ProxyCommand(configure(server.baseUrl, { ...access, drain }));
   const baseUrl = await command.serving;
-  const headers = { authorization: "Bearer opaque" };
-  const call = fetch(`${baseUrl}/beds/7:water`, { method: "POST", headers });
+  const call = fetch(`${baseUrl}/beds/7:water`, { method: "POST", headers: { authorization: "Bearer opaque" } });
   const respond = await within(received.promise, "the request for introspection");
   configure(server.baseUrl, { ...access, rateLimit: { perAddress: 200 } });
   await reloadConfiguration(command);
@@ -252,8 +251,7 @@ test("SIGHUP applies a renewed certificate, but no expired one", async () => {
   };
   write(createCertificate("expired", new Date(Date.now() - 3_600_000)));
   command.hangUp();
-  const problem = /^cannot reload the certificate: .*the certificate expired at 20/;
-  expect(await command.waitForLine(problem)).toBeDefined();
+  expect(await command.waitForLine(/^cannot reload the certificate: .*the certificate expired at 20/)).toBeDefined();
   expect(await served()).toEqual(["good", [0]]);
   write(createCertificate("renewed"));
   command.hangUp();

@@ -46,10 +46,9 @@ describe("writeOpenApi", () => {
     const scopes = { [`${service.typeName}.WaterBed`]: "beds:water beds:write" };
     const auth = createBearerAuth(rejectAll, { realm: "r", requiredScope: createRequiredScopes(scopes) });
     const describeSecurity = auth.describeSecurity("bearerAuth");
-    const described = { securitySchemes: { bearerAuth }, describeSecurity };
     const { endpoints } = createProxyDocs(
       () => ({ services: definition.services, rest: {} }),
-      described,
+      { securitySchemes: { bearerAuth }, describeSecurity },
       () => undefined,
     );
     const gateway = createGateway({ routes: () => undefined, endpoints });

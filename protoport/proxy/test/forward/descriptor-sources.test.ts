@@ -218,8 +218,7 @@ test("close rejects a reconfigure whose descriptors are not read yet", async () 
 });
 
 test("a reload after close reports the abort despite a pending read", async () => {
-  const upstream = new Pending("a");
-  const proxy = await createProxy({ upstreams: [upstream.options] });
+  const proxy = await createProxy({ upstreams: [new Pending("a").options] });
   await proxy.close();
   expect(await proxy.reload()).toMatchObject({ problems: [expect.stringContaining("aborted")] });
 });

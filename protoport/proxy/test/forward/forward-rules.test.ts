@@ -201,8 +201,7 @@ test.each([
   const { added, select } = compileForwardRules("request", { deny: ["x-forwarded-*"], set: () => set });
   const forged = sent.flatMap((name) => [name, "forged"]);
   const { fields } = select(forged, added(requestFrom("192.0.2.9")));
-  const names = fields.filter((_, at) => at % 2 === 0);
-  expect(names.toSorted()).toEqual(forwarded);
+  expect(fields.filter((_, at) => at % 2 === 0).toSorted()).toEqual(forwarded);
   expect(fields.includes("forged")).toBe(forwarded.includes("x_b"));
 });
 
@@ -287,8 +286,7 @@ test("`set` runs for each call, even if the headers are equal", () => {
   const set = (): Record<string, string> => ({ "x-call": String((calls += 1)) });
   const rules = compileForwardRules("request", { deny: ["x-forwarded-*"], set });
   const header = ["x-a", "1"];
-  const forwarded = [1, 2].map(() => rules.select(header, rules.added(requestFrom("192.0.2.9"))).fields);
-  expect(forwarded).toEqual([
+  expect([1, 2].map(() => rules.select(header, rules.added(requestFrom("192.0.2.9"))).fields)).toEqual([
     ["x-a", "1", "x-call", "1"],
     ["x-a", "1", "x-call", "2"],
   ]);

@@ -98,8 +98,7 @@ test("imported files are requested until none is missing", async () => {
   // Each file imports the next two, so the number of import paths is exponential.
   const respond = (name: string): ReflectionResponse => {
     const at = Number.parseInt(name, 10);
-    const dependency = [at + 1, at + 2].filter((next) => next <= 40).map((next) => `${next}.proto`);
-    return sending({ name, dependency });
+    return sending({ name, dependency: [at + 1, at + 2].filter((next) => next <= 40).map((next) => `${next}.proto`) });
   };
   const { files } = await read(importing(["1.proto"], respond));
   expect(files.file.length).toBe(41);

@@ -9,8 +9,7 @@ afterEach(() => vi.useRealTimers());
 
 /** Replaces the known services, whose routes are below a prefix. */
 function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""): void {
-  const methods = services.flatMap((service) => service.methods);
-  paths.setKnown(services, { rest: compileRestRoutes(methods), prefix });
+  paths.setKnown(services, { rest: compileRestRoutes(services.flatMap((service) => service.methods)), prefix });
 }
 
 /** Returns whether a path may be new, without the rate limit. */

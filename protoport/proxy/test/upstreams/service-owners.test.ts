@@ -30,8 +30,7 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
 ])("for the path segment $segment, the patterns $patterns select upstream $owner as owner", (row) => {
   const upstreams = row.patterns.map((services) => ({ services: [services], descriptors: "reflection" }));
-  const owners = new ServiceOwners(upstreams);
-  expect(owners.otherOwnerOfPath(2, row.segment)).toBe(row.owner);
+  expect(new ServiceOwners(upstreams).otherOwnerOfPath(2, row.segment)).toBe(row.owner);
 });
 
 test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc.channelz.v1.Channelz"])(

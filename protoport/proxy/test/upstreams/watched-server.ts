@@ -53,8 +53,7 @@ export async function startWatchedServer(
       }
     },
   };
-  const server = await startScriptedServer(script, at);
-  return Object.defineProperties(Object.create(server), {
+  return Object.defineProperties(Object.create(await startScriptedServer(script, at)), {
     watches: { get: () => watches.length },
     calls: { get: () => calls },
     send: {

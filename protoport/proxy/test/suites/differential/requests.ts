@@ -148,7 +148,7 @@ function returned(dice: Dice): CaseRequest {
 
 function others(dice: Dice): CaseRequest {
   // oxfmt-ignore
-  const requests = [
+  const [method = "", target = ""] = dice.oneOf([
     "GET /v1/nested/a", "GET /v1/deep/a%2Fb", "GET /v1/pairs/a/b", "GET /v1/pairs/a/with/7/and/true",
     "GET /v1/pairs/a/with/x/and/true", "GET /v1/shelves/a/books/b", "GET /v1/shelves/a%20b/books/c",
     "GET /v1/rest/a/b/c", "GET /v1/trees/oak/old", "GET /v1/one/a", "GET /v1/wild/a/end", "GET /v1/wilder/a/b",
@@ -156,8 +156,7 @@ function others(dice: Dice): CaseRequest {
     "GET /v1/acts/a:peek", "GET /v1/acts:count", "GET /v1/archive/a/b:list", "DELETE /v1/everything/7",
     "DELETE /v1/nothing/a", "GET /v1/none", "GET /", "GET /v1/query/", "POST /v1/query", "PUT /v1/everything",
     "PATCH /v1/match/you",
-  ];
-  const [method = "", target = ""] = dice.oneOf(requests).split(" ");
+  ]).split(" ");
   return { method, target: `${target}${dice.roll(4) === 0 ? queryOf(dice, 1) : ""}` };
 }
 

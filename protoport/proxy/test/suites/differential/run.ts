@@ -38,8 +38,7 @@ for (const text of unexplained) process.stderr.write(`${text}\n`);
 process.stdout.write(`${passed} requests without an unexplained difference, ${unexplained.length} with one\n`);
 const report = process.env["TEST_REPORT"];
 if (report !== undefined) {
-  const counts = { numPassedTests: passed, numFailedTests: unexplained.length };
-  writeFileSync(report, JSON.stringify(counts));
+  writeFileSync(report, JSON.stringify({ numPassedTests: passed, numFailedTests: unexplained.length }));
 }
 process.exitCode = unexplained.length === 0 ? 0 : 1;
 

@@ -220,8 +220,7 @@ test("the request stream is read and closed in the caller's async context", asyn
     }
   }
   const { recordReadings } = createClient(GreenhouseService, transport);
-  const calls = ["a", "b"].map((name) => storage.run(name, () => recordReadings(readings(name))));
-  await Promise.allSettled(calls);
+  await Promise.allSettled(["a", "b"].map((name) => storage.run(name, () => recordReadings(readings(name)))));
   expect(contexts).toHaveLength(4);
   expect(contexts.filter(([name, store]) => store !== name)).toEqual([]);
 });
@@ -250,8 +249,7 @@ test.each([
 ])("$name, a 25-day timeout does not expire immediately", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
-  const client = createClient(GreenhouseService, transport);
-  expect((await client.waterBed({ bed: 5n }, { timeoutMs: 2 ** 31 })).bed).toBe(5n);
+  expect((await createClient(GreenhouseService, transport).waterBed({ bed: 5n }, { timeoutMs: 2 ** 31 })).bed).toBe(5n);
   expect(requests.at(-1)?.timeoutMs).toBeGreaterThan(2 ** 30);
 });
 
@@ -295,9 +293,8 @@ test("a bidirectional stream from grpc-js yields messages, then the error", asyn
   const server = new GrpcServer();
   const serializers = { requestSerialize: same, responseSerialize: same };
   const identity = { ...serializers, requestDeserialize: same, responseDeserialize: same };
-  const path = "/streams.v1.StreamService/Echo";
   server.addService(
-    { echo: { path, requestStream: true, responseStream: true, ...identity } },
+    { echo: { path: "/streams.v1.StreamService/Echo", requestStream: true, responseStream: true, ...identity } },
     {
       echo: (call: ServerDuplexStream<Buffer, Buffer>) => {
         call.on("data", (piece: Buffer) => {

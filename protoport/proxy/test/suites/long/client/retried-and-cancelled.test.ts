@@ -111,8 +111,7 @@ test("the request stream is not read while the window is full", async () => {
 
 /** Reads only a stream's first message. The signal cancels the stream later. */
 async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
-  const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
-  await messages.next();
+  await greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]().next();
 }
 
 test("response streams that nobody reads do not block other calls", async () => {
@@ -216,8 +215,7 @@ test.each([
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const input = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined), return: close }) };
-  const method = GreenhouseService.method.controlClimate;
-  const response = transport.stream(method, undefined, undefined, undefined, input);
+  const response = transport.stream(GreenhouseService.method.controlClimate, undefined, undefined, undefined, input);
   const messages = (await within(response, "the header")).message[Symbol.asyncIterator]();
   expect(await messages.return?.()).toEqual({ done: true, value: undefined });
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
@@ -353,8 +351,7 @@ test.each([
     return { done: false, value: { sensor: "a" } } as const;
   };
   const input = { [Symbol.asyncIterator]: () => ({ next, return: async () => ((count += 1), end) }) };
-  const call = createClient(GreenhouseService, transport).recordReadings(input);
-  await within(call, "the response");
+  await within(createClient(GreenhouseService, transport).recordReadings(input), "the response");
   responded.resolve();
   await waitSomeTurns();
   expect([reads, count]).toEqual([2, testCase.count]);

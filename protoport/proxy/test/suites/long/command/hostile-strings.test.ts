@@ -61,8 +61,7 @@ function createDefinition() {
     { name: "child", jsonName: "child", number: 2, label, type: MESSAGE, typeName: ".a.v1.Request.Child" },
     { name: "kind", jsonName: "kind", number: 3, label, type: ENUM, typeName: ".a.v1.Kind" },
   ];
-  const text = { name: "text", jsonName: "text", number: 1, label, type: STRING };
-  const nestedType = [{ name: "Child", field: [text] }];
+  const nestedType = [{ name: "Child", field: [{ name: "text", jsonName: "text", number: 1, label, type: STRING }] }];
   const types = { inputType: ".a.v1.Request", outputType: ".a.v1.Request" };
   const file = create(FileDescriptorProtoSchema, {
     name: "a/v1/a.proto",

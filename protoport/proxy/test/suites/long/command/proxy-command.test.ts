@@ -269,8 +269,7 @@ test("a draining proxy is not ready, but accepts connections during the delay", 
   const notReady = { status: 503, body: '{"status":"not ready","obstacles":["draining"]}' };
   await expect.poll(() => get(`${admin}/readyz`)).toEqual(notReady);
   for (let count = 0; count < 3; count += 1) {
-    const response = await fetch(`${url}/sensors/4/reading`, { headers: { connection: "close" } });
-    expect(response.status).toBe(200);
+    expect((await fetch(`${url}/sensors/4/reading`, { headers: { connection: "close" } })).status).toBe(200);
   }
   expect(await within(running.done, "the end of the command")).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(2_990);

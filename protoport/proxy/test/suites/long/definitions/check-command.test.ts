@@ -264,6 +264,5 @@ test("--help lists every --rest switch", async () => {
 test("--json prints services, routes and problems", async () => {
   const { exitCode, printed } = await check(orders, "--json");
   const routes = [expect.stringContaining("orders.v1.OrderService.")];
-  const report = { services: ["orders.v1.OrderService"], routes, problems: [] };
-  expect([exitCode, JSON.parse(printed)]).toEqual([0, report]);
+  expect([exitCode, JSON.parse(printed)]).toEqual([0, { services: ["orders.v1.OrderService"], routes, problems: [] }]);
 });

@@ -56,8 +56,7 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     const onTrailer = (fields: Headers) => void received.push(fields.get("x-drops-bin"));
     const request = { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" };
     const client = createClient(GreenhouseService, transport(proxy.address));
-    const response = await client.waterBed(request, { headers: header, onHeader, onTrailer });
-    expect(response).toMatchObject(request);
+    expect(await client.waterBed(request, { headers: header, onHeader, onTrailer })).toMatchObject(request);
     expect(sent).toEqual(["south", "/w", "Bearer a"]);
     expect(received).toEqual(["half full", "AAEC"]);
   });
@@ -123,8 +122,7 @@ test("on REST, upstream errors have JSON details and header fields", async () =>
   expect(response.httpStatus).toBe(404);
   expect(fieldValue(response.header, "x-why")).toBe("drought");
   const details = [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }];
-  const error = { code: 5, status: "NOT_FOUND", message: "no water", details };
-  expect(JSON.parse(response.body.toString())).toEqual(error);
+  expect(JSON.parse(response.body.toString())).toEqual({ code: 5, status: "NOT_FOUND", message: "no water", details });
 });
 
 // gRPC over HTTP/2, "Status-Message". grpc-js does not decode characters that were escaped unnecessarily.

@@ -29,9 +29,8 @@ test("reflection is read every reloadEveryMs, and only changes are reported", as
   const { port } = await upstream.listen({ host: "127.0.0.1" });
   const reports: ReloadReport[] = [];
   const upstreamOptions = { reloadEveryMs: 20, reflectionHeader: { "x-ask": "1" } };
-  const address = `http://127.0.0.1:${String(port)}`;
   const proxy = await createProxy({
-    upstreams: [{ upstream: address, descriptors: "reflection", ...upstreamOptions }],
+    upstreams: [{ upstream: `http://127.0.0.1:${String(port)}`, descriptors: "reflection", ...upstreamOptions }],
     onReload: (report) => void reports.push(report),
   });
   try {
@@ -163,8 +162,7 @@ test("a descriptor file larger than 64 MiB is rejected", async () => {
 
 test("an error about a reflection header field does not contain its value", async () => {
   const reflected = { descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } } as const;
-  const opening = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", ...reflected }] });
-  await expect(opening).rejects.toMatchObject({
+  await expect(createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", ...reflected }] })).rejects.toMatchObject({
     code: "ERR_HEADER_FIELD",
     message: 'the value of header "x-ask" contains a character that is not allowed',
   });

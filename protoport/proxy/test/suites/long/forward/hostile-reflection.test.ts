@@ -344,8 +344,7 @@ test("an upstream with a route at an endpoint's or local RPC's path is refused",
 async function callTool(proxy: ProxyGateway, name: string): Promise<"called" | "failed" | "unknown"> {
   const { header, body = "" } = statelessRequest("tools/call", { name, arguments: {} });
   const headers = header.map(([...field]): [string, string] => field);
-  const request = new Request("http://localhost/mcp", { method: "POST", headers, body });
-  const text = await (await proxy.fetch(request)).text();
+  const text = await (await proxy.fetch(new Request("http://localhost/mcp", { method: "POST", headers, body }))).text();
   return text.includes("unknown tool") ? "unknown" : text.includes('"isError":true') ? "failed" : "called";
 }
 
@@ -360,8 +359,7 @@ test("a tool's name calls one upstream, before and after another is known", asyn
   const [name = ""] = mcp.toolNamesOf(honest.methods).values();
   const [other = ""] = mcp.toolNamesOf(hostile.methods).values();
   const ofFirst = [reflected(a, "shop_v1.*"), reflected(b, "shop.*")];
-  const upstreams = [...ofFirst, reflected(c, "stock.*"), reflected(d, "idle.*")];
-  const proxy = await open(upstreams, { mcp });
+  const proxy = await open([...ofFirst, reflected(c, "stock.*"), reflected(d, "idle.*")], { mcp });
   for (let times = 0; times < 2; times++) {
     for (const tool of [name, other, "get_order"]) expect(await callTool(proxy, tool)).toBe("unknown");
     await proxy.reload();

@@ -143,8 +143,7 @@ describe.each(protocols)("a response over $name", (protocol) => {
     });
     const client = echo.clientOf(protocol);
     for (const sensor of [first, second]) {
-      const readings = await collect(client.watchReadings({ sensor, count: 2 }));
-      expect(readings).toMatchObject([{ sensor }, { sensor }]);
+      expect(await collect(client.watchReadings({ sensor, count: 2 }))).toMatchObject([{ sensor }, { sensor }]);
     }
     expect(kept).toMatchObject([first, first, second, second].map((sensor) => ({ sensor })));
   });

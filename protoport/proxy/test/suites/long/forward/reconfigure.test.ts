@@ -175,8 +175,7 @@ const library = descriptorSetOf(LibraryService.file);
 async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number> {
   const header = [["content-type", "application/json"]] as const;
   const body = Buffer.from(JSON.stringify({ note }));
-  const response = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/7:water", header, body });
-  return response.httpStatus;
+  return (await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/7:water", header, body })).httpStatus;
 }
 
 /** A descriptor source that counts its reads and watches. */

@@ -122,8 +122,7 @@ describe("over MCP", () => {
 });
 
 function describeApi({ proxy }: TestProxy): string {
-  const info = { title: "t", version: "1" };
-  return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));
+  return JSON.stringify(createOpenApi(proxy.services, { info: { title: "t", version: "1" }, rest: proxy.rest }));
 }
 
 const maintenanceRoutes: GatewayOptions["routes"] = (router) => {

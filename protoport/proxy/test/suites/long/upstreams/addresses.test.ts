@@ -23,8 +23,7 @@ async function startThreeServers(script: Script) {
   const first = await startScriptedServer(script);
   const port = portOf(first.baseUrl);
   const second = await startScriptedServer(script, { host: "127.0.0.2", port });
-  const third = await startScriptedServer(script, { host: "127.0.0.3", port });
-  const servers = [first, second, third];
+  const servers = [first, second, await startScriptedServer(script, { host: "127.0.0.3", port })];
   return {
     port,
     servers,
@@ -152,8 +151,7 @@ test.each([
   // Concurrent calls share one lookup, and later calls do not wait.
   const together = await Promise.all([wateringOf(client), wateringOf(client)]);
   for (let i = 0; i < 3; i++) {
-    const outcome = together[i] ?? (await wateringOf(client));
-    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
+    expect(together[i] ?? (await wateringOf(client))).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
     expect(client.upstream.ready).toBe(false);
   }
   expect(lookups).toBe(1);

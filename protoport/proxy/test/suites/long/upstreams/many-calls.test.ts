@@ -37,8 +37,7 @@ const handle = (_: unknown, respond: (error: null, value: Buffer) => void) =>
 /** Starts a grpc-js server. @param streams - its MAX_CONCURRENT_STREAMS; by default no limit */
 async function startGrpcJs(streams?: number): Promise<Peer> {
   const server: Server = new GrpcServer(streams === undefined ? {} : { "grpc.max_concurrent_streams": streams });
-  const path = "/greenhouse.v1.GreenhouseService/WaterBed";
-  server.register(path, handle, bytes, bytes, "unary");
+  server.register("/greenhouse.v1.GreenhouseService/WaterBed", handle, bytes, bytes, "unary");
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, at) =>
       error === null ? resolve(at) : reject(error),

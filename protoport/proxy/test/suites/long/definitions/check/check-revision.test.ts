@@ -114,8 +114,7 @@ describe("a git revision for --against", () => {
     const path = [programs, environment.PATH].join(delimiter);
     const args = [main, "check", "now.binpb", "--against", "HEAD"];
     const options = { folder: outer, environment: { ...environment, PATH: path } };
-    const ended = await runProgram(process.execPath, args, options);
-    expect(ended).toEqual({ exitCode: null, stdout: "", stderr: "" });
+    expect(await runProgram(process.execPath, args, options)).toEqual({ exitCode: null, stdout: "", stderr: "" });
     expect(readdirSync(temporary)).toEqual([]);
   });
 
