@@ -69,7 +69,7 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
 });
 
 function createApplication(server: Server): MountableApplication {
-  return {
+  const application = {
     config: { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" },
     container: { getModules: () => new Map([["app", { addProvider: () => undefined, middlewares: new Map() }]]) },
     getMicroservices: () => [],
@@ -77,6 +77,7 @@ function createApplication(server: Server): MountableApplication {
     use: (middleware: Parameters<MountableApplication["use"]>[0]) =>
       server.on("request", (request, response) => middleware(request, response, () => undefined)),
   };
+  return application;
 }
 
 /** Returns the status of a mounted GetTree call whose handler is `getTree`. The call ends before the default timeout. */

@@ -11,7 +11,6 @@ async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
 
 const upstream = "http://127.0.0.1:1";
 const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
-
 const remedy = "add the RPC to rest.omit, or replace its rule in rest.rules";
 
 test("createProxy rejects routes at paths of endpoints and MCP, except with atRoot", async () => {

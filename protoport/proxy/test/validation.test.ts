@@ -5,11 +5,10 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { expect, test } from "vitest";
 import { openValidation } from "../../gateway/src/validation/index.ts";
 import { AccountSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
-import { collect } from "../../testing/src/collect.ts";
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
 import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { createProxy } from "../src/create-proxy.ts";
-import { shared } from "../../testing/src/shared.ts";
+import { collect, shared } from "../../testing/src/index.ts";
 
 // The proxy checks requests in front of a service that does not.
 
@@ -20,7 +19,6 @@ const start = async (options: Parameters<typeof startProxy>[2]): Promise<TestPro
 };
 const proxy = shared(() => start({}));
 const intercepted = shared(() => start({ interceptors: [(next) => next] }));
-
 const short = { ...validAccount, name: "A" };
 const large = { ...short, addresses: Array.from({ length: 20_000 }, () => ({ zip: "12345" })) };
 

@@ -7,15 +7,13 @@ import type { GrpcTransportOptions, RetryPolicy } from "../../src/client/index.t
 import { createGrpcTransport, createUpstream } from "../../src/client/index.ts";
 import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
 import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { listenOnLoopback, within } from "../../../testing/src/index.ts";
 // oxfmt-ignore
 import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 10, backoffMultiplier: 2 };
 const policy: RetryPolicy = { maxAttempts: 4, ...backoff, retryableCodes: [Code.Unavailable] };
-
 type Step = (connection: ScriptedConnection, streamId: number) => void;
 
 function sends(frames: (streamId: number) => readonly Frame[]): Step {
@@ -31,7 +29,6 @@ const fails = (status: number, ...more: readonly Field[]): Step =>
 
 const unavailable = fails(14);
 const slowPolicy = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
-
 const failWithPushback = (text: string): Step => fails(14, ["grpc-retry-pushback-ms", text]);
 
 interface RetryCase {

@@ -116,11 +116,9 @@ test("lastSuccessMs is the time of the last successful reload", async () => {
 // A configuration file that is read while it is written may lack entries.
 
 const greenhouse = GreenhouseService.typeName;
-
 const files = createTempFolder();
 afterAll(() => files[Symbol.dispose]());
 const descriptorFile = files.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
-
 const introspection = { url: "https://id.example/introspect", clientId: "proxy", clientSecretFile: "secret" };
 
 function issuer(name: string, type?: string): object {

@@ -7,7 +7,6 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const greenhouse = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
 const { file: shopFile } = serviceWithRoutes("shop.v1.Shop", { Get: ["GET /shop"] });
 const shop = folder.write("shop.binpb", descriptorSetOf(shopFile));

@@ -6,7 +6,6 @@ import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const service = scopedGreenhouse({ WaterBed: ["beds:water"] });
 const upstreams = [service, OrderService].map(({ file, typeName }, at) => ({
   addresses: [`http://127.0.0.1:${at + 1}`],

@@ -13,7 +13,6 @@ afterAll(() => folder[Symbol.dispose]());
 // The only timers are those of watched files.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
-
 const lines: string[] = [];
 const output = { out: (line: string) => void lines.push(line), err: () => undefined };
 
@@ -27,7 +26,6 @@ const upstreamOf = (services: string, more = ""): string =>
   `- { addresses: ["http://127.0.0.1:1"], descriptors: reflection, services: [${services}]${more} }\n`;
 
 const areReady = ({ upstreams: all }: ServingParts): readonly boolean[] => [...all.values()].map(({ ready }) => ready);
-
 const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
 const watched = `${upstreams}authentication: { tokenHashesFile: ${hashes} }\n`;
 

@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createCertificate, createTempFolder } from "../../../testing/src/index.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { compileForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";

@@ -9,7 +9,6 @@ import { createRequiredScopes } from "../../src/definitions/index.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const service = scopedGreenhouse({ WaterBed: ["beds:water", "beds:write"], GetReading: [] });
 const definition = parseDefinition("greenhouse", descriptorSetOf(service.file, OrderService.file));
 const bearerAuth = { type: "http", scheme: "bearer" } as const;

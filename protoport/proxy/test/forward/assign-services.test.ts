@@ -4,7 +4,6 @@ import { GreenhouseService, KitchenSink } from "@protoport/testing/proxy";
 import { assignServices } from "../../src/forward/assign-services.ts";
 
 type Offer = Parameters<typeof assignServices>[0][number];
-
 const [greenhouse, sink] = [GreenhouseService.typeName, KitchenSink.typeName];
 
 function offerOf(name: string, isUnlimited: boolean, services: readonly DescService[] = [GreenhouseService]): Offer {

@@ -15,7 +15,6 @@ import { shared } from "../../../testing/src/shared.ts";
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
-
 const once = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 
 async function openProxy(options: ProxyOptions): Promise<Pick<ProxyGateway, "fetch"> & AsyncDisposable> {

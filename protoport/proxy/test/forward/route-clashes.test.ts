@@ -8,7 +8,6 @@ import { findRouteClashes, type RouteClaims, type RouteContext, RouteIndex } fro
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
 type Found = readonly { readonly clashes: readonly string[]; readonly held: readonly string[] }[];
-
 const none = { clashes: [], held: [] };
 const nothing = { localMethods: [], reservedPaths: new Set<string>(), rules: [], omit: [] };
 

@@ -109,13 +109,12 @@ describe("proxy.yaml", () => {
     ],
   )("%s is refused with line and column", (_name, text, problem) => expect(problemsOf(text)).toEqual(problem));
 
-  test("errors in the file and in flags are reported together", () => {
+  test("errors in the file and in flags are reported together", () =>
     expect(problemsOf(`${upstream}docs: 1\ncors: {}\n`, { port: "x" }).split("\n")).toEqual([
       '--port must be between 0 and 65535, got "x"',
       "proxy.yaml:5:7: cors requires origins",
       "proxy.yaml:4:7: docs must be true or false, got 1",
-    ]);
-  });
+    ]));
 
   test("at most 100 errors are listed", () => {
     const listed = problemsOf(upstream + unknownKeys(100)).split("\n");

@@ -1,13 +1,8 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
-import {
-  GreenhouseService,
-  startGreenhouse,
-  startProxy,
-  type TestGreenhouse,
-  type TestProxy,
-} from "@protoport/testing/proxy";
+import { GreenhouseService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import type { TestGreenhouse, TestProxy } from "@protoport/testing/proxy";
 
 type StartParameters = Parameters<typeof startGreenhouse>;
 

@@ -68,7 +68,6 @@ test("calls go only to healthy servers as the reported health changes", async ()
   for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
   expect(other.calls).toBe(0);
   await expect.poll(() => other.watches).toBe(1);
-
   other.send((id) => [dataFrame(id, serving)]);
   await within(
     (async () => {

@@ -3,14 +3,13 @@ import { createClient, type ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { CallQueue, type PendingCall } from "../../src/upstreams/call-queue.ts";
 import { upstreamLimits } from "../../src/upstreams/index.ts";
 
 // oxfmt-ignore
 import { openGreenhouseClient, outcomeOf, respondWatered, settingFrame, watered, wateringOf
 } from "@protoport/testing/proxy";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback, within } from "../../../testing/src/index.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));

@@ -20,7 +20,6 @@ test("openapi reports an unknown format once, with a hint to --help", async () =
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
 const info = { title: OrderService.typeName, version: "1.0.0" };
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };

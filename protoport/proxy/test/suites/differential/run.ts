@@ -37,9 +37,8 @@ for (const [{ why, peer }, count] of used) process.stdout.write(`${peer}, ${coun
 for (const text of unexplained) process.stderr.write(`${text}\n`);
 process.stdout.write(`${passed} requests without an unexplained difference, ${unexplained.length} with one\n`);
 const report = process.env["TEST_REPORT"];
-if (report !== undefined) {
+if (report !== undefined)
   writeFileSync(report, JSON.stringify({ numPassedTests: passed, numFailedTests: unexplained.length }));
-}
 process.exitCode = unexplained.length === 0 ? 0 : 1;
 
 async function compare(peer: Peer, { peer: peerUrl, proxy: proxyUrl }: Pair): Promise<void> {

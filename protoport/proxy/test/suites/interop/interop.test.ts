@@ -12,7 +12,6 @@ import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../../../../t
 // transport runs them directly and through the proxy, and grpc-go's interop client runs them through the proxy.
 
 const testService = "grpc.testing.TestService";
-
 let server: GrpcServerProcess;
 let proxy: ProxyGateway;
 let proxyPort: number;
@@ -200,9 +199,7 @@ interface CallOptions {
 }
 
 type UnaryResult = { readonly json: unknown; readonly header: Headers; readonly trailer: Headers };
-
 type StreamResult = { readonly header: Headers; readonly trailer: Headers; readonly messages: AsyncIterable<unknown> };
-
 const requestSizes = [27182, 8, 1828, 45904];
 const responseSizes = [31415, 9, 2653, 58979];
 

@@ -22,7 +22,6 @@ const count = (items: number): HttpRequest => {
 };
 const relayed: HttpRequest = { httpMethod: "POST", path: `${service}/Relay`, header };
 const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" })));
-
 const opened = new AsyncDisposableStack();
 let program: GrpcProgram;
 let server: GrpcServerProcess;

@@ -24,7 +24,6 @@ const { values } = parseArgs({
 const tickMs = 10;
 const perTick = (Number(values.rate) * tickMs) / 1000;
 const dice = new Dice(Number(values.seed));
-
 using folder = createTempFolder();
 await using stack = new AsyncDisposableStack();
 const upstreams: UpstreamProcess[] = [];
@@ -35,7 +34,6 @@ const configuration = folder.file("proxy.yaml");
 configure(0);
 const proxy = stack.use(await startProxyProcess(["--config", configuration]));
 const callers = stack.use(new Callers(proxy.baseUrl));
-
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const outcomes = new Map<number, Outcome>();
 const failures = { killed: 0, suspended: 0, restarted: 0, reloads: 0 };

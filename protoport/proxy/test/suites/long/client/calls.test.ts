@@ -84,7 +84,6 @@ test.each(connections)("$name, unary and streaming calls succeed", async (connec
   const client = createClient(GreenhouseService, transport);
   const note = "n".repeat(300_000);
   expect(await client.waterBed({ bed: 7n, note })).toMatchObject({ bed: 7n, note });
-
   const watched: (string | null)[] = [];
   const options: CallOptions = {
     onHeader: (header) => watched.push(header.get("x-head")),
@@ -92,7 +91,6 @@ test.each(connections)("$name, unary and streaming calls succeed", async (connec
   };
   for await (const { sensor } of client.watchReadings({ count: 1000 }, options)) watched.push(sensor);
   expect(watched).toEqual(["1", ...Array.from({ length: 1000 }, (_, i) => String(i)), "2"]);
-
   expect((await client.recordReadings(readingsOf500())).count).toBe(500);
   const echoed: string[] = [];
   for await (const { sensor } of client.controlClimate(readingsOf500())) echoed.push(sensor);

@@ -15,10 +15,8 @@ const readingOf = (sensor: string): Buffer =>
   envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
 
 const maxStreams = 3;
-
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
-
 const unavailable = [...grpcHead, ["grpc-status", "14"]] as const;
 const failures = [
   { how: "a refusal", failFrame: (id: number) => resetFrame(id, 7) },
@@ -139,9 +137,8 @@ test("frames for a cancelled call do not affect other calls", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       // The messages are small, so about ten thousand fit in the window.
-      if (type === frameType.resetStream) {
+      if (type === frameType.resetStream)
         connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
-      }
     },
     request: (connection, id) => {
       if (connection.requests > 1) connection.send(...grpcResponse(id, watered));
@@ -192,9 +189,8 @@ test("reconnecting to a server that allows no streams uses a backoff", async () 
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const greenhouse = createClient(GreenhouseService, transport);
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < 2; i++)
     await expect(within(greenhouse.waterBed({}), "the call")).rejects.toMatchObject({ code: Code.Unavailable });
-  }
   expect(server.connections).toBe(2);
 });
 

@@ -22,7 +22,6 @@ ${others}
 }
 
 const token = "a-token-of-a-shop-2026";
-
 const check = (file: string, ...more: readonly string[]) => runProxyCommand("--config", file, "--check", ...more);
 
 test("the access log lists refusals and callers, without query and token", async () => {

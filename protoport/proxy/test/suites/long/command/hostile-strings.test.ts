@@ -18,20 +18,17 @@ import { setOfFiles } from "../../../support/set-of-files.ts";
 // commands, and a line break forges a log line.
 
 const hostile = "\u001B]0;title\u0007\r\nFORGED\u009B2J\u007F";
-
 const folder = createTempFolder();
 const set = folder.file("set.binpb");
-
 let served: Uint8Array[] = [];
 const upstream = createTestGateway({
   routes: (router) =>
     void router.service(ServerReflection, {
       async *serverReflectionInfo(requests) {
-        for await (const { messageRequest } of requests) {
+        for await (const { messageRequest } of requests)
           yield messageRequest.case === "listServices"
             ? { messageResponse: { case: "listServicesResponse", value: { service: [{ name: "a.v1.Service" }] } } }
             : { messageResponse: { case: "fileDescriptorResponse", value: { fileDescriptorProto: served } } };
-        }
       },
     }),
 });

@@ -12,13 +12,11 @@ import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const served = GreenhouseService.typeName;
 const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse));
 const restricted = restrictedServices().map(({ file }) => file);
 const orders = folder.write("orders.binpb", descriptorSetOf(OrderService.file));
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
-
 type Result = { readonly exitCode: number; readonly errors: string };
 
 /** Runs `--check`, and returns its exit code and what it prints on standard error. */

@@ -25,7 +25,6 @@ import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
 const greenhouses = addComment(descriptorSetOf(file_greenhouse_v1_greenhouse));
 const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stream_service);
 const pem = createCertificate("proxy");
@@ -268,9 +267,8 @@ test("a draining proxy is not ready, but accepts connections during the delay", 
   running.stop();
   const notReady = { status: 503, body: '{"status":"not ready","obstacles":["draining"]}' };
   await expect.poll(() => get(`${admin}/readyz`)).toEqual(notReady);
-  for (let count = 0; count < 3; count += 1) {
+  for (let count = 0; count < 3; count += 1)
     expect((await fetch(`${url}/sensors/4/reading`, { headers: { connection: "close" } })).status).toBe(200);
-  }
   expect(await within(running.done, "the end of the command")).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(2_990);
   await expect(get(`${url}/sensors/4/reading`)).rejects.toThrow("fetch failed");
@@ -429,9 +427,8 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
     ["REST 5000 ms, others 5000 ms.", ["--timeout-ms", "5000", "--timeout-max-ms", "9000"]],
     ["REST 9000 ms, others 9000 ms.", ["--timeout-max-ms", "9000"]],
     ["REST 9000 ms, others 9000 ms.", ["--timeout-ms", "20000", "--timeout-max-ms", "9000"]],
-  ] as const) {
+  ] as const)
     expect((await run(...args, ...more)).printed.split("\n").at(-1)).toContain(text);
-  }
   const checking = proxy(...args);
   await within(checking.done, "the command");
   // Without listeners, a signal would terminate the process with an exit code other than 0.

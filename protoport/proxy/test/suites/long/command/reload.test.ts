@@ -10,7 +10,6 @@ import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const certificate = createCertificate("proxy");
 const contents = {
   "set.binpb": descriptorSetOf(GreenhouseService.file),

@@ -56,7 +56,6 @@ const post = (body: object): RequestInit => ({
 const waterBed = bodyOf("/beds/7:water", post({}));
 const list = statelessRequest("tools/list");
 const listTools = bodyOf("/mcp", { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) });
-
 const token = "a-token-of-a-shop-2026";
 const bearer = (text: string): RequestInit => ({ headers: { authorization: `Bearer ${text}` } });
 const tokens = [{ file: fileOf("token", token) }];

@@ -20,12 +20,10 @@ import { setOfFiles } from "../../../support/set-of-files.ts";
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const sinks = [file_kitchensink_v1_kitchen_sink, file_kitchensink_v1_legacy, file_kitchensink_v1_shelves];
 const all = [file_files_v1_files, ...sinks, file_streams_v1_stream_service];
 const everything = write("everything.binpb", descriptorSetOf(...all));
-
 const unbound = "kitchensink.v1.KitchenSink.Unbound";
 
 function withRules(...rules: readonly object[]): readonly string[] {
@@ -64,12 +62,11 @@ test("protoport runs check, and prints usage for wrong arguments", async () => {
     exitCode: 0,
     stdout: `${(await check(orders)).printed}\n`,
   });
-  for (const args of [[], ["check"], ["chekc"]]) {
+  for (const args of [[], ["check"], ["chekc"]])
     expect(await runProgram(process.execPath, [file, ...args])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringMatching(/^protoport: .*\nTry 'protoport.* --help'\.\n$/),
     });
-  }
 });
 
 test("toRestOptions enables the options for every service", () => {
@@ -117,12 +114,11 @@ test("--rules accepts JSON and YAML service configs, ignoring other services' ru
   const http = { rules: [{ selector: unbound, get: "/x" }, mixin] };
   const config = write("service.json", JSON.stringify({ type: "google.api.Service", configVersion: 3, http }));
   const yaml = write("service.yaml", `http:\n  rules:\n  - selector: ${unbound}\n    get: /x # for now\n`);
-  for (const file of [config, yaml]) {
+  for (const file of [config, yaml])
     expect(await check(everything, "--service", KitchenSink.typeName, "--rules", file)).toMatchObject({
       exitCode: 0,
       printed: expect.not.stringContaining("without a rule"),
     });
-  }
 });
 
 test("--rules rejects JSON with duplicate members", async () => {

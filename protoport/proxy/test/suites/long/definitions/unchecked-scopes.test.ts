@@ -14,13 +14,11 @@ import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testin
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const served = GreenhouseService.typeName;
 const ofStreams = { WatchReadings: ["read", "watch"], RecordReadings: ["record"] };
 const scoped = scopedGreenhouse({ GetReading: [], WaterBed: ["water"], ...ofStreams });
 const data = new BinaryWriter().uint32(1).finish();
 const invalid = greenhouseWithOptions({ WaterBed: { no: 57386, wireType: WireType.Varint, data } });
-
 const write = (name: string, content: string | Uint8Array): string => JSON.stringify(folder.write(name, content));
 
 /** What `--check` returns, and prints on standard error. */

@@ -81,7 +81,6 @@ test.each(hostileCases)(
 );
 
 const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
-
 const malformed = "the response of the service is malformed: ";
 const upstreamError = "ERR_UPSTREAM_RESPONSE";
 

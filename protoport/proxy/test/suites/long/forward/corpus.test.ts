@@ -1,7 +1,6 @@
 import { describe, test, expect } from "vitest";
 import { KitchenSink, Shelves, startProxy } from "@protoport/testing/proxy";
 import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { openHttp2, startKitchenSink } from "@protoport/testing";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
@@ -13,7 +12,7 @@ import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 // oxfmt-ignore
 import { describeRequest, corpusGroups, expectResponse, toRequest
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { shared } from "../../../../../testing/src/shared.ts";
+import { openHttp1, shared } from "../../../../../testing/src/index.ts";
 
 // The gateway's corpus, with an upstream gRPC server instead of handlers.
 

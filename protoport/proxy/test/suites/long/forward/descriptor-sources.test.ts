@@ -102,7 +102,6 @@ test("reflection is read again when calls reach new servers", async () => {
   await old[Symbol.asyncDispose]();
   // Each proxy reads once, because a lost server causes no read until calls reach another server.
   expect(old.counts.reads).toBe(2);
-
   const beganAtMs = performance.now();
   const next = await startReflecting([GreenhouseService, largeStreamService()], path);
   await expect.poll(call).toBe(200);
@@ -111,7 +110,6 @@ test("reflection is read again when calls reach new servers", async () => {
   expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
   expect(next.counts.reads).toBe(1);
   await next[Symbol.asyncDispose]();
-
   const last = await startReflecting([GreenhouseService], path);
   await expect.poll(call).toBe(200);
   await expect.poll(() => reports.length).toBe(2);

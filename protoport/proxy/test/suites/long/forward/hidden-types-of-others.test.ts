@@ -58,7 +58,6 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1", port: 0 })).port}`;
 });
 afterAll(() => upstream.close());
-
 const jsonOptions = { ignoreUnknownFields: false };
 
 const describedBy: Readonly<Record<string, () => ProxyOptions>> = {

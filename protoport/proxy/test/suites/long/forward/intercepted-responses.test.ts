@@ -142,9 +142,8 @@ describe.each(protocols)("a response over $name", (protocol) => {
       return response.stream ? { ...response, message: keepAll(response, kept) } : response;
     });
     const client = echo.clientOf(protocol);
-    for (const sensor of [first, second]) {
+    for (const sensor of [first, second])
       expect(await collect(client.watchReadings({ sensor, count: 2 }))).toMatchObject([{ sensor }, { sensor }]);
-    }
     expect(kept).toMatchObject([first, first, second, second].map((sensor) => ({ sensor })));
   });
 

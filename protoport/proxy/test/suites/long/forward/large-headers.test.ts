@@ -39,7 +39,6 @@ function sectionFrames(id: number, fields: readonly Field[], flags: number): Fra
 }
 
 const success: readonly Field[] = [["grpc-status", "0"]];
-
 const failed = String(Code.FailedPrecondition);
 const failure: readonly Field[] = Object.entries({ "grpc-status": failed, "grpc-message": "no water" });
 

@@ -16,7 +16,6 @@ const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 const readMaxBytes = 64 * mebibyte;
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
-
 const requestStreams = { clientStream: "RecordReadings", bidi: "ControlClimate" };
 const rpcs = { unary: "WaterBed", serverStream: "WatchReadings", ...requestStreams };
 /** RPCs whose responses are forwarded in parts. */

@@ -13,7 +13,6 @@ const post = { httpMethod: "POST", header: json, body: Buffer.from("{}") };
 const water = { ...post, path: "/beds/1:water" };
 const grpc = [["content-type", "application/grpc+proto"]] as const;
 const watch = { ...post, path: "/greenhouse.v1.GreenhouseService/WatchReadings", header: grpc, body: watered };
-
 const failed = Object.entries({ "grpc-status": String(Code.NotFound), "grpc-message": "no bed" });
 
 function recorder(): { observer: UpstreamCallObserver; calls: string[]; ends: CallEnd[] } {

@@ -119,11 +119,9 @@ test("a service without its message type is omitted until a reload succeeds", as
   ]);
   // The JSON names are omitted, as by the C++, Java and Python reflection.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
-
   upstream.files = [complete, other, third];
   await proxy.reload();
   expect([served(), proxy.omitted]).toEqual([["complete.Service", "other.Service", "third.Service"], []]);
-
   expect(reports.map(({ added, removed }) => [added.length, removed.length])).toEqual([[2, 0]]);
 });
 

@@ -55,7 +55,6 @@ test("an upstream that is unreachable at the start is served later", async () =>
   await using transport = createGrpcTransport({ baseUrl });
   const call = createClient(GreenhouseService, transport).getReading({ sensor: "a" });
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
-
   await using _ = await startReflected(port);
   // Happens without a call to reload().
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);

@@ -13,7 +13,6 @@ import { GreenhouseService, envelope, grpcResponse, startProxy, startScriptedSer
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];
 const changed = Buffer.from("\x1a\x01c");
 const malformed = Buffer.from("\x1a\x7f");
-
 const waterBed = { rpc: "WaterBed", requests: 1, responses: 1 };
 
 /** Calls an RPC through a proxy with an interceptor. Returns the messages that the upstream gets, and the response. */

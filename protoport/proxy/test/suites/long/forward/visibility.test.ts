@@ -31,7 +31,6 @@ const start = (allow: readonly string[]): Promise<TestProxy> =>
   startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], { visibility: { allow }, mcp });
 const internal = shared(() => start(["PREVIEW"]));
 const open = shared(() => start(["INTERNAL"]));
-
 const json = { useBinaryFormat: false };
 const transports: readonly { readonly name: string; readonly open: (baseUrl: string) => Transport }[] = [
   { name: "Connect with JSON", open: (baseUrl) => createConnectTransport({ ...json, baseUrl, httpVersion: "1.1" }) },
@@ -121,9 +120,8 @@ describe("over MCP", () => {
   });
 });
 
-function describeApi({ proxy }: TestProxy): string {
-  return JSON.stringify(createOpenApi(proxy.services, { info: { title: "t", version: "1" }, rest: proxy.rest }));
-}
+const describeApi = ({ proxy }: TestProxy): string =>
+  JSON.stringify(createOpenApi(proxy.services, { info: { title: "t", version: "1" }, rest: proxy.rest }));
 
 const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
   for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});

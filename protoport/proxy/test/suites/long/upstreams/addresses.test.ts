@@ -13,9 +13,7 @@ import { createCertificate, frameType, listenOnLoopback, waitSomeTurns } from "@
 // Intervals are faked, so that events start calls instead of the periodic check.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
-
 const certificate = createCertificate("server");
-
 const portOf = (baseUrl: string): number => Number(new URL(baseUrl).port);
 
 /** Starts three servers, at three addresses with the same port. */
@@ -180,7 +178,6 @@ test("host names are resolved by the system and verified by TLS", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouseClient({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
-
   const gateway = createGateway({ routes: () => undefined });
   const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
   await using named = openGreenhouseClient({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });

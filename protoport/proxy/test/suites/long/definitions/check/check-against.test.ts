@@ -7,10 +7,8 @@ import { buildCases } from "../compare/build-cases.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
 const search = 'rpc Search(Res) returns (Res) { option (google.api.http) = { get: "/items/search" }; }';
-
 const visibleTo = (labels: string): string => `option (google.api.method_visibility).restriction = "${labels}";`;
 
 /** Returns the options of a field or an enum value that only some callers see. */

@@ -39,7 +39,6 @@ afterAll(() => folder[Symbol.dispose]());
 const outer = folder.file("shop #1");
 const inner = join(outer, "services/shop");
 const temporary = folder.file("temporary");
-
 const PATH = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 const git = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 const environment = { PATH, TMPDIR: temporary, ...git };

@@ -18,10 +18,8 @@ import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/
 const folder = createTempFolder();
 const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const both = write("both.binpb", descriptorSetOf(file_orders_v1_orders, file_library_v1_library));
-
 const info = { title: OrderService.typeName, version: "1.0.0" };
 const server = { url: "https://orders.example/v1" };
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;
