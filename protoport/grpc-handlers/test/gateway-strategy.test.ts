@@ -145,8 +145,7 @@ test.each([
 ])("%s", async (_name, message, code) => {
   const port = await freePort();
   // Nest's filter emits this object for both.
-  const fail = (call: ServerDuplexStream<Message, Message>): unknown =>
-    call.emit("error", { status: "error", message });
+  const fail = (call: ServerDuplexStream<Message, Message>) => call.emit("error", { status: "error", message });
   const listen = { host: "127.0.0.1", port };
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: { listTrees: fail, tradeTrees: fail } }, { listen });
   await strategy.start();

@@ -111,11 +111,7 @@ export async function callRpc(
     if (!requestStream || !(keepsOpen || endsAtHeader)) call.end();
     onStart?.(() => call.cancel());
     // Not `events.once`, which rejects for a call that fails.
-    const {
-      code,
-      details,
-      metadata: trailer,
-    } = await new Promise<StatusObject>((resolve) => call.on("status", resolve));
+    const { code, details, metadata: trailer } = await new Promise<StatusObject>((end) => call.on("status", end));
     return { code, details, messages, header: fieldsOf(header), trailer: fieldsOf(trailer) };
   } finally {
     client.close();

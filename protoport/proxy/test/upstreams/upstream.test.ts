@@ -131,9 +131,7 @@ test("connections are opened on demand up to the maximum", async () => {
 
 test("a call goes to the server with fewer calls in flight", async () => {
   const held: (() => void)[] = [];
-  const script: Script = {
-    request: (connection, id) => void held.push(() => connection.send(...grpcResponse(id, watered))),
-  };
+  const script: Script = { request: (server, id) => void held.push(() => server.send(...grpcResponse(id, watered))) };
   await using one = await startScriptedServer(script);
   await using other = await startScriptedServer(script);
   await using client = openGreenhouseClient({ addresses: [one.baseUrl, other.baseUrl] });

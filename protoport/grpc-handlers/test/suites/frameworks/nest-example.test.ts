@@ -7,9 +7,7 @@ import { callRpc, type RpcCall, type RpcDefinition } from "../../grpc-js-client.
 
 // Calls protoport/examples/frameworks/nest-grpc.ts over gRPC and REST.
 
-const includeDirs = ["protoport/examples/proto", "protoport/gateway/proto"].map((folder) =>
-  join(projectFolder, folder),
-);
+const includeDirs = ["protoport/examples/proto", "protoport/gateway/proto"].map((each) => join(projectFolder, each));
 const loaded = loadSync("greenhouse/v1/greenhouse.proto", { includeDirs });
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
 const rpcs = loaded["greenhouse.v1.GreenhouseService"] as unknown as Readonly<Record<string, RpcDefinition>>;

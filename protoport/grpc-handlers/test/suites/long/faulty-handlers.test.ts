@@ -136,9 +136,7 @@ test("the fault of a call with a header above 64 KiB names the header", async ()
   });
   await using garden = await startGarden({ ...handlers });
   expect((await callGarden(garden.address.port, { method: "GetTree" })).code).toBe(status.INTERNAL);
-  const tooLarge = expect.objectContaining({
-    message: expect.stringMatching(/^a header or trailer section must have/),
-  });
+  const tooLarge = expect.objectContaining({ message: expect.stringMatching(/^a header or trailer section must /) });
   expect(garden.faults.map(({ error }) => error)).toEqual([tooLarge, tooLarge]);
 });
 

@@ -87,40 +87,10 @@ describe("openapi with openapiv2_swagger", () => {
   });
 
   test("uses the info of the first file and the credentials of all", async () => {
-    const ofKey: Fields = [
-      [
-        1,
-        [
-          [1, "key"],
-          [
-            2,
-            [
-              [1, 2],
-              [3, "x-key"],
-              [4, 2],
-            ],
-          ],
-        ],
-      ],
-    ];
-    const other: Fields = [
-      [
-        1,
-        [
-          [1, "other"],
-          [2, [[1, 1]]],
-        ],
-      ],
-    ];
+    // oxfmt-ignore
     const files = [
-      swaggerIn(file_orders_v1_orders, [
-        [2, [[1, "Orders"]]],
-        [11, ofKey],
-      ]),
-      swaggerIn(file_library_v1_library, [
-        [2, [[1, "Library"]]],
-        [11, other],
-      ]),
+      swaggerIn(file_orders_v1_orders, [[2, [[1, "Orders"]]], [11, [[1, [[1, "key"], [2, [[1, 2], [3, "x-key"], [4, 2]]]]]]]]),
+      swaggerIn(file_library_v1_library, [[2, [[1, "Library"]]], [11, [[1, [[1, "other"], [2, [[1, 1]]]]]]]]),
     ];
     const { printed } = await runProxyCommand("openapi", write("several.binpb", descriptorSetOf(...files)));
     expect(JSON.parse(printed)).toMatchObject({
@@ -142,11 +112,7 @@ describe("openapi with openapiv2_swagger", () => {
 
   test.each<[name: string, fields: Fields, want: object]>([
     ["a base path without a host becomes the server URL", [[4, "/v1"]], { servers: [{ url: "/v1" }] }],
-    [
-      "a host without schemes becomes a URL without a scheme",
-      [[3, "a.example"]],
-      { servers: [{ url: "//a.example" }] },
-    ],
+    ["a host without schemes becomes a URL without one", [[3, "a.example"]], { servers: [{ url: "//a.example" }] }],
     ["a security scheme without a type is ignored", [[11, [[1, [[1, "x"]]]]]], { security: [] }],
     ["a requirement of an unknown scheme is ignored", [[12, [[1, [[1, "x"]]]]]], { security: [] }],
     ["a malformed option is ignored", [[2, 1]], { info }],

@@ -18,9 +18,7 @@ const inOrder = { concurrent: false };
 /** Opens a stream without messages, and returns a promise for its status. */
 const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
   const call = connection.open(stream, { endStream: false });
-  const end = readHttp2Response(call).then((response) =>
-    fieldValue([...response.header, ...response.trailer], "grpc-status"),
-  );
+  const end = readHttp2Response(call).then(({ header, trailer }) => fieldValue([...header, ...trailer], "grpc-status"));
   return { call, end };
 };
 

@@ -12,9 +12,7 @@ import { startProxy, startReflectingServer, type TestProxy } from "@protoport/te
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
 
-const string = (value: { readonly minLen?: bigint; readonly pattern?: string }): Rules => ({
-  type: { case: "string", value },
-});
+const string = (value: { minLen?: bigint; pattern?: string }): Rules => ({ type: { case: "string", value } });
 const untrusted = await openValidation({ untrusted: true });
 
 async function start(file: File, validation = untrusted): Promise<TestProxy & AsyncDisposable> {

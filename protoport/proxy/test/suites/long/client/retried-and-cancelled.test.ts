@@ -121,8 +121,7 @@ test("response streams that nobody reads do not block other calls", async () => 
       const first = readingOf("first");
       const rest = Buffer.alloc(windowBytes - first.byteLength);
       connection.send(headersFrame(id, grpcHead), dataFrame(id, first));
-      for (let at = 0; at < rest.byteLength; at += 16_384)
-        connection.send(dataFrame(id, rest.subarray(at, at + 16_384)));
+      for (let at = 0; at < rest.length; at += 16_384) connection.send(dataFrame(id, rest.subarray(at, at + 16_384)));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });

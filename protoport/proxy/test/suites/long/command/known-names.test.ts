@@ -1,10 +1,7 @@
 import { mkdirSync, renameSync } from "node:fs";
 import type { DescFile } from "@bufbuild/protobuf";
 import { afterAll, expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
 import { descriptorSetOf, restrictedServices, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
@@ -13,7 +10,7 @@ import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const served = GreenhouseService.typeName;
-const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse));
+const set = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
 const restricted = restrictedServices().map(({ file }) => file);
 const orders = folder.write("orders.binpb", descriptorSetOf(OrderService.file));
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
@@ -112,7 +109,7 @@ test.each<[name: string, selectors: readonly string[], exitCode: number, errors:
 test("serve and check log selectors of packages that --service excludes", async () => {
   const selectors = ["greenhouse.v1.GreenhouseService.WaterBed", "greenhouse.v1.GreenhouseService.WaterBd"];
   const items = selectors.map((selector, at) => `  - { selector: ${selector}, get: /x/${at} }\n`);
-  const both = folder.write("both.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse, OrderService.file));
+  const both = folder.write("both.binpb", descriptorSetOf(GreenhouseService.file, OrderService.file));
   const rules = withRules("unselected.yaml", `http:\n  rules:\n${items.join("")}`);
   const want = { exitCode: 0, errors: selectors.map(noEffect).join("\n") };
   expect(await check(...configure([`descriptors: ${both}, services: ["orders.*"]`], rules))).toEqual(want);
@@ -187,7 +184,7 @@ test("names are checked against the descriptors that the proxy serves", async ()
     const settings = [`upstreams: [${upstream}]`, `authentication: { jwt: [${jwt}] }`];
     folder.write("replaced.yaml", ["listen: { port: 0 }", "admin: { port: 0 }", ...settings].join("\n"));
   };
-  const both = [OrderService.file, file_greenhouse_v1_greenhouse];
+  const both = [OrderService.file, GreenhouseService.file];
   replaceSet(OrderService.file);
   configureAudience("start");
   replaceDuringFetch(...both);
@@ -196,8 +193,7 @@ test("names are checked against the descriptors that the proxy serves", async ()
     configureAudience(audience);
     replaceDuringFetch(OrderService.file);
     proxy.command.process.kill("SIGHUP");
-    const problem =
-      'services[1] must match a service of the descriptors, got "greenhouse.*"; the previous one stays in use';
+    const problem = 'must match a service of the descriptors, got "greenhouse.*"; the previous one stays in use';
     await expect.poll(() => countOf(proxy.command.stderr(), problem), { timeout: 5_000 }).toBe(at + 1);
     replaceSet(...both);
     configureAudience(`${audience}-valid`);

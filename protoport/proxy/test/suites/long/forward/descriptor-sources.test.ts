@@ -96,8 +96,7 @@ test("reflection is read again when calls reach new servers", async () => {
   const proxy = await create();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => proxy.close());
-  const call = async (): Promise<number> =>
-    (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
+  const call = async () => (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
   await expect.poll(call).toBe(200);
   await old[Symbol.asyncDispose]();
   // Each proxy reads once, because a lost server causes no read until calls reach another server.

@@ -90,8 +90,7 @@ describe.each([
         return response;
       });
       const headers: (string | null)[][] = [];
-      const onHeader = (header: Headers) =>
-        headers.push(["x-service", "x-interceptor"].map((name) => header.get(name)));
+      const onHeader = (got: Headers) => headers.push(["x-service", "x-interceptor"].map((name) => got.get(name)));
       const client = createClient(GreenhouseService, transport(served.baseUrl));
       for (const _ of [1, 2]) await call(client, { onHeader });
       expect(headers).toEqual([1, 2].map(() => ["greenhouse", "late"]));
@@ -117,8 +116,7 @@ async function startEcho(...interceptors: readonly Interceptor[]) {
     },
     { interceptors: [...interceptors] },
   );
-  const clientOf = ({ transport }: (typeof protocols)[number]) =>
-    createClient(GreenhouseService, transport(proxy.baseUrl));
+  const clientOf = (each: (typeof protocols)[number]) => createClient(GreenhouseService, each.transport(proxy.baseUrl));
   return { ...proxy, clientOf };
 }
 

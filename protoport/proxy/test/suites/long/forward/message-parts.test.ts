@@ -22,8 +22,7 @@ const rpcs = { unary: "WaterBed", serverStream: "WatchReadings", ...requestStrea
 const downloads = [rpcs.unary, rpcs.serverStream, rpcs.bidi];
 
 /** Returns a message with its prefix, or a message's start. @param announcedBytes - default: those that follow */
-const messageOf = (bytes: number, announcedBytes: number = bytes): Buffer =>
-  encodeEnvelope(0, Buffer.alloc(bytes, 1), announcedBytes);
+const messageOf = (bytes: number, announced = bytes): Buffer => encodeEnvelope(0, Buffer.alloc(bytes, 1), announced);
 
 /** Starts a proxy in front of a server on node:http2, and opens a connection to the proxy. */
 async function startCalls(onCall: (stream: ServerHttp2Stream) => void, options: Parameters<typeof startProxy>[2] = {}) {
@@ -275,9 +274,7 @@ test("interceptors receive complete messages", async () => {
     return next(request);
   };
   const note = "n".repeat(mebibyte);
-  await using proxied = await startCalls((stream) => respond(stream.resume(), messageOf(0)), {
-    interceptors: [record],
-  });
+  await using proxied = await startCalls((call) => respond(call.resume(), messageOf(0)), { interceptors: [record] });
   const stream = proxied.open(rpcs.unary);
   stream.end(encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note }))));
   expect(statusOf(await readHttp2Response(stream))).toBe(0);

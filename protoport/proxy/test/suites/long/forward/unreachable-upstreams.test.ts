@@ -68,8 +68,7 @@ test("an upstream that is unreachable at the start is served later", async () =>
 test("an upstream whose first descriptor set is empty is reported", async () => {
   const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
-  const read = (): Promise<Uint8Array> =>
-    count++ === 0 ? Promise.reject(unreachable) : Promise.resolve(new Uint8Array());
+  const read = (): Promise<Uint8Array> => (count++ ? Promise.resolve(new Uint8Array()) : Promise.reject(unreachable));
   const { proxy, baseUrl } = await openProxy([streams, { ...streams, descriptors: { read } }]);
   expect((await proxy.reload()).problems.join()).toContain("they have no service to proxy");
   expect(proxy.descriptorReloads[1]).toMatchObject({ problem: expect.any(String), lastSuccessMs: undefined });

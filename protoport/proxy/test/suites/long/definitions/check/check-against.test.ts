@@ -117,8 +117,7 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
   });
 
   test("accepts the changes listed in a file, and reports unused lines", async () => {
-    const rules =
-      "route-removed c0.S.Call POST /call\r\n\n  rules-narrowed c0.Req.id # a typo\nrules-narrowed c0.Req.x";
+    const rules = "route-removed c0.S.Call POST /call\r\n\n  rules-narrowed c0.Req.id # typo\nrules-narrowed c0.Req.x";
     const accept = folder.write("all.txt", `# Version 2\n${rules}\n`);
     const { exitCode, stdout, stderr } = await check(now, "--against", old, "--accept", accept, ...inFirst);
     expect([exitCode, stderr]).toEqual([0, '--accept: "rules-narrowed c0.Req.x" accepts no change']);
