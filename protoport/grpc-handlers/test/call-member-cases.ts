@@ -13,7 +13,6 @@ import type {
 import { expect } from "vitest";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
-/** The call objects by kind, and the handler's callback. */
 export type Unary = ServerUnaryCall<Message, Message>;
 export type Readable = ServerReadableStream<Message, Message>;
 export type Writable = ServerWritableStream<Message, Message>;
@@ -56,7 +55,6 @@ const fields = (...entries: readonly (readonly [string, string | Buffer])[]): Me
   for (const [key, value] of entries) metadata.add(key, value);
   return metadata;
 };
-/** A service with one unary RPC that this function handles. */
 export const unary = (handler: (call: Unary, callback: Callback) => unknown): UntypedServiceImplementation => ({
   getTree: handler as handleUnaryCall<Message, Message>,
 });

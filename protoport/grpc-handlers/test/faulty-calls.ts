@@ -4,15 +4,12 @@ import type { Message } from "./grpc-js-client.ts";
 
 export type Callback = sendUnaryData<Message>;
 
-/** The garden's RPCs, one of each kind. */
 export const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
 
 export const allHandlers = (
   handler: (call: ServerDuplexStream<Message, Message>, callback?: Callback) => unknown,
 ): UntypedServiceImplementation => ({ getTree: handler, addTrees: handler, listTrees: handler, tradeTrees: handler });
-/**
- * A call over Connect, whose deadline is the server's. A grpc-js deadline could pass before the client has connected.
- */
+/** A Connect call with the server's deadline. A grpc-js deadline could pass before the client has connected. */
 export const callWithDeadline = ({ address }: TestGarden, method: string, messages = 1): Promise<Response> => {
   const isStream = method !== "GetTree";
   const message = [0, 0, 0, 0, 2, ...Buffer.from("{}")];

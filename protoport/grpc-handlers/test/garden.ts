@@ -5,7 +5,6 @@ import { createTestGateway, listenForTests, type Listening, projectFolder } from
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 
-/** The folders with the garden's definition and with what it imports. */
 const folders = ["protoport/grpc-handlers/test/proto", "protoport/gateway/proto"];
 export const includeDirs: readonly string[] = folders.map((folder) => join(projectFolder, folder));
 

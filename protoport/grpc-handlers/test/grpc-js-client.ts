@@ -12,7 +12,6 @@ import { loadGarden, startGarden } from "./garden.ts";
 /** A garden message, as proto-loader returns it. */
 export type Message = Readonly<Record<string, unknown>>;
 
-/** What a grpc-js client gets from a call. */
 export interface CallOutcome {
   readonly code: number;
   readonly details: string;
@@ -22,7 +21,6 @@ export interface CallOutcome {
   readonly trailer: Readonly<Record<string, readonly MetadataValue[]>>;
 }
 
-/** A garden server, and its port. */
 export interface GardenServer extends AsyncDisposable {
   readonly port: number;
 }
@@ -49,7 +47,6 @@ async function startGrpcJs(implementation: UntypedServiceImplementation): Promis
   return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
 }
 
-/** An RPC as a proto-loader definition or static code describes it. */
 export type RpcDefinition = MethodDefinition<Message, Message>;
 
 function missing(method: string): never {

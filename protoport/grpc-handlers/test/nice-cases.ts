@@ -7,7 +7,6 @@ import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
 // nice-grpc handlers. Each case has the same outcome with nice-grpc's own server and with a gateway.
 
-/** What the cases use from nice-grpc's metadata. */
 interface Metadata {
   set(key: string, value: string | Uint8Array | (string | Uint8Array)[]): unknown;
   append(key: string, value: string | Uint8Array): unknown;
@@ -43,7 +42,6 @@ export interface NiceGarden extends Disposable {
   readonly definition: GenericDefinition;
 }
 
-/** Generates ts-proto's definition for nice-grpc. */
 export async function generateNiceGarden(): Promise<NiceGarden> {
   const options = ["outputServices=nice-grpc", "outputServices=generic-definitions", "forceLong=string"];
   const code = generateTsProto(includeDirs, options);

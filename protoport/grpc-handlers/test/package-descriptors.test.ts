@@ -112,7 +112,6 @@ test("readServices omits the package's services that the definition does not con
   expect(readServices(definition).map(({ typeName }) => typeName)).toEqual(["separate.v1.One"]);
 });
 
-/** A method as static code describes it. */
 const described: MethodDefinition<string, string> = {
   path: "/garden.v1.Garden/GetTree",
   requestStream: false,
@@ -125,7 +124,6 @@ const described: MethodDefinition<string, string> = {
 
 const ask = "message Ask { string the_name = 1; }";
 
-/** Returns the definition for a service that responds with the request. */
 function load(
   name: string,
   {

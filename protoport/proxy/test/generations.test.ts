@@ -29,7 +29,6 @@ interface Given {
   readonly onReload?: () => void;
 }
 
-/** Creates the generations for upstreams whose descriptors are read with functions. */
 function openGenerations(reads: Given["reads"], onCompiled: OnCompiled, onReload?: () => void): TestGenerations {
   const generations = new Generations<Given>(open);
   let isOpen = false;

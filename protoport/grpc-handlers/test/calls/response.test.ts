@@ -4,7 +4,6 @@ import { SingleResponse } from "../../src/calls/response.ts";
 
 const messages = ["a", "b"].map((text) => toEnvelope(Buffer.from(text)));
 
-/** Returns the messages of a client-streaming call's response, or rejects as the response does. */
 async function read(sent: typeof messages): Promise<unknown[]> {
   const response = new SingleResponse();
   for (const message of sent) response.send(message, () => undefined);

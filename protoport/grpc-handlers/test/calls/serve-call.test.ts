@@ -130,7 +130,6 @@ test.each(methods)("only the first request of %s that cannot be read is reported
   ]);
 });
 
-/** Requests each message twice. */
 class EagerCall extends ServerInterceptingCall {
   override startRead(): void {
     super.startRead();

@@ -5,7 +5,6 @@ import { createResponseWriter } from "../../src/calls/write-response.ts";
 
 interface Written {
   readonly text: string;
-  /** The writer that the message got. */
   writer?: BinaryWriter;
 }
 

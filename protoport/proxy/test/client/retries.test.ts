@@ -23,7 +23,6 @@ function sends(frames: (streamId: number) => readonly Frame[]): Step {
 const ok = sends((id) => grpcResponse(id, watered));
 const refused = sends((id) => [resetFrame(id, 7)]);
 
-/** A trailers-only response. */
 const fails = (status: number, ...more: readonly Field[]): Step =>
   sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream)]);
 

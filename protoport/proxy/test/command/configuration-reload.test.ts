@@ -10,7 +10,6 @@ const descriptors = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseS
 const greenhouse = GreenhouseService.typeName;
 const reading = "/sensors/1/reading";
 
-/** The header of the last call that an upstream has received. */
 let received = new Headers();
 
 const createGreenhouse = (degreesCelsius: number) =>

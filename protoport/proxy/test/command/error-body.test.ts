@@ -23,7 +23,6 @@ function configure(address: string, rest: object): string {
 
 const quoted = 'no "sensor"\n{code}';
 
-/** Returns the body of an error with the first template of the test. */
 function errorWith(code: string, status: number, text: unknown = expect.any(String)): object {
   return { success: false, error: { code, status, text } };
 }

@@ -14,7 +14,6 @@ const definition = parseDefinition("greenhouse", descriptorSetOf(service.file, O
 const bearerAuth = { type: "http", scheme: "bearer" } as const;
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 
-/** Returns the requirements of each operation in a document, by operation id. */
 async function requirementsOf(options: Parameters<typeof writeOpenApi>[1]): Promise<Readonly<Record<string, unknown>>> {
   const { paths, security }: { paths: object; security: unknown } = JSON.parse(
     new TextDecoder().decode(await writeOpenApi(definition, { operationIds: "rpc", ...options })),

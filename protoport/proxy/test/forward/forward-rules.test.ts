@@ -298,7 +298,6 @@ interface CallHeaders {
   readonly responseTrailer: Headers;
 }
 
-/** Returns a call with a header. `begin` records the response header. */
 function createCaller(protocol: ProtocolName, requestHeader: Headers): { caller: Caller; begun: string[] } {
   const begun: string[] = [];
   const headers: CallHeaders = { requestHeader, responseHeader: new Headers(), responseTrailer: new Headers() };

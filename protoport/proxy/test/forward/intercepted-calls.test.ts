@@ -12,7 +12,6 @@ import { createProxy } from "../../src/create-proxy.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startProxied } from "../support/greenhouses.ts";
 
-/** Starts a proxy with an interceptor in front of a server that echoes messages. */
 async function startIntercepted(interceptor: Interceptor) {
   const upstream = await startKitchenSink();
   const address = `http://127.0.0.1:${upstream.address.port}`;
@@ -197,7 +196,6 @@ const rows: readonly Row[] = [
   { name: "an error after a response", failing: [2], run: (call) => call().then(call), attempt: 2 },
 ];
 
-/** Returns what the client gets: the header and the trailer of a response, or the metadata of an error. */
 async function metadataOf(call: (options: object) => Promise<unknown>): Promise<(string | null | undefined)[]> {
   let header: Headers | undefined;
   let trailer: Headers | undefined;

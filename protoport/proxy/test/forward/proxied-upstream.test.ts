@@ -46,7 +46,6 @@ test("reconfigure keeps the services of an upstream that offers none, and omits 
   await proxy.close();
 });
 
-/** Returns descriptors for an upstream with these messages, in a file with this name. */
 function descriptorsWith(name: string, messages: readonly string[]): ServiceDescriptors {
   const messageType = messages.map((each) => ({ name: each }));
   const types = createFileRegistry(

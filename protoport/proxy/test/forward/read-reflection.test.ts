@@ -39,7 +39,6 @@ async function read(routes: Routes, options?: Partial<ReadReflectionOptions>): P
   }
 }
 
-/** Returns routes for a server whose reflection responds with this function. */
 function responding(respond: (request: ReflectionRequest) => ReflectionResponse | Promise<ReflectionResponse>) {
   return (router: ConnectRouter): void => {
     router.service(ServerReflection, {
@@ -65,7 +64,6 @@ function sending(
 
 const notKnown: ReflectionResponse = { case: "errorResponse", value: { errorCode: 5, errorMessage: "not\nknown" } };
 
-/** Returns routes for a server with a service a.A, whose file imports others. */
 const importing = (dependency: readonly string[], others: (name: string) => ReflectionResponse = () => notKnown) =>
   responding((request) => {
     if (request.case === "listServices") return listing("a.A");

@@ -15,7 +15,6 @@ const session: readonly Field[] = [["mcp-session-id", "8b6f0e9c-52b7-4c1e-9f0a-3
 
 interface Serving {
   readonly address: Address;
-  /** Resolves when the handler runs, with its signal. */
   readonly begun: Promise<AbortSignal>;
   readonly end: () => void;
 }

@@ -7,7 +7,6 @@ import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());
 
-/** Replaces the known services, whose routes are below a prefix. */
 function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""): void {
   paths.setKnown(services, { rest: compileRestRoutes(services.flatMap((service) => service.methods)), prefix });
 }

@@ -26,7 +26,6 @@ type Decorate = (...parts: unknown[]) => Decorator;
 type Observable = { pipe(...operators: unknown[]): Observable };
 
 export interface NestVersion {
-  /** Creates an application with the controller and its enhancers. */
   create(this: void, options?: GatewayStrategyOptions, parts?: Partial<ApplicationParts>): Promise<NestGarden>;
   readonly require: NodeJS.Require;
   startOwn(this: void): Promise<number>;

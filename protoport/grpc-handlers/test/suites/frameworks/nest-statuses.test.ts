@@ -12,7 +12,6 @@ type Part = "guard" | "interceptor" | "method" | "promise" | "observable" | "cal
 type Decorate = (...parts: unknown[]) => (target: object, key?: string, detail?: object) => void;
 const grpcOptions = { package: "garden.v1", protoPath: "garden/v1/garden.proto", loader: { includeDirs } };
 
-/** The RPCs, each with a decorator. */
 const rpcs = {
   "@GrpcMethod of a unary call": ["GrpcMethod", "GetTree"],
   "@GrpcMethod of a server stream": ["GrpcMethod", "ListTrees"],

@@ -46,7 +46,6 @@ type Rpcs = ServiceDefinition & {
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader have no messages of services.
 export const testService = loaded["grpc.testing.TestService"] as unknown as Rpcs;
 
-/** The definition for a service that is not served. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above.
 export const unimplementedService = loaded["grpc.testing.UnimplementedService"] as unknown as Pick<
   Rpcs,
@@ -82,7 +81,6 @@ async function writeTo(
   }
 }
 
-/** The handlers, as the test descriptions require them. */
 export const testHandlers: UntypedServiceImplementation = {
   emptyCall(_call: ServerUnaryCall<object, object>, callback: sendUnaryData<object>) {
     callback(null, {});

@@ -230,7 +230,6 @@ const rules = `package acme.rules; import "google/protobuf/descriptor.proto"; im
   message Rule { map<string, int32> max = 1; repeated Rule all = 2; Level least_level = 3; }
   message Nested { extend google.protobuf.MethodOptions { string inner = 50006; } }`;
 
-/** Returns the text of a file with an RPC that has the options. */
 function textOf(options: string, scope: string): string {
   const imports = ["google/api/annotations", "protoport/auth/v1/required_scopes", "rules"];
   return `package ${scope}; ${imports.map((name) => `import "${name}.proto";`).join(" ")}

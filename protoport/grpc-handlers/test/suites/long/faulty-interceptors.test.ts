@@ -91,7 +91,6 @@ test.each(methods)("a slow interceptor does not call the %s handler after the de
 const passes: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call);
 type SentPart = "sendMetadata" | "sendMessage" | "sendStatus";
 const parts: readonly SentPart[] = ["sendMetadata", "sendMessage", "sendStatus"];
-/** How long a handler waits before it responds. */
 const responds = {
   immediately: (respond: () => void) => respond(),
   "after a promise": async (respond: () => void) => respond(),

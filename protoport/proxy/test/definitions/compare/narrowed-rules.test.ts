@@ -2,7 +2,6 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { flattenRules, narrowedRules, type RuleValues } from "../../../src/definitions/compare/narrowed-rules.ts";
 
-/** Returns the rules of a map, with a minimum length of its keys. */
 const ofKeys = (minLen: string): RuleValues =>
   flattenRules({ map: { keys: { string: { minLen } }, values: { string: { minLen: "1" } } } });
 

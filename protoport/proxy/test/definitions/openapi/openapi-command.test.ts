@@ -44,7 +44,6 @@ function swaggerIn(file: DescFile, fields: Fields): DescFile {
   return { ...file, proto };
 }
 
-/** Writes a descriptor set of the orders with the option `openapiv2_swagger`. */
 const withSwagger = (name: string, fields: Fields): string =>
   write(name, descriptorSetOf(swaggerIn(file_orders_v1_orders, fields)));
 

@@ -10,7 +10,6 @@ export interface Explanation {
   readonly covers: (difference: Difference) => boolean;
 }
 
-/** A request with different responses. */
 export type Difference = { readonly request: CaseRequest; readonly proxy: ResponseView; readonly peer: ResponseView };
 
 /** Returns a request's path, its query, and the complete request as text. */
@@ -19,7 +18,6 @@ function partsOf({ target, json = "" }: CaseRequest): { path: string; query: str
   return { path, query, all: `${target} ${json}` };
 }
 
-/** Returns whether the responses have these statuses. */
 const isStatus = ({ proxy, peer }: Difference, ofProxy: number, ofPeer: number): boolean =>
   proxy.status === ofProxy && peer.status === ofPeer;
 
@@ -51,7 +49,6 @@ function setsFieldTwice(request: CaseRequest): boolean {
   return new Set(names).size < names.length;
 }
 
-/** Returns a field name without underscores, in lower case. */
 function fieldName(name: string): string {
   return name.replaceAll("_", "").replace("renamed", "ownName").toLowerCase();
 }

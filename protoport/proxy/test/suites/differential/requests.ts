@@ -31,7 +31,6 @@ const scalars: readonly FieldValues[] = [
   textual("enum", "COLOR_RED", "COLOR_GREEN", "COLOR_UNSPECIFIED", "1", "-1", "COLOR_BLUE", "color_red"),
 ];
 
-/** Other query parameters and body members. */
 // oxfmt-ignore
 const queryParts: readonly string[] = [
   "nested.text=a", "nested.inner.number=5", "nested.tags=a&nested.tags=b", "nested.flag=true", "tree.child.text=leaf",
@@ -91,7 +90,6 @@ function member(dice: Dice): string {
   return `"f${name.charAt(0).toUpperCase()}${name.slice(1)}":${inJson === "raw" && isNumber ? value : JSON.stringify(value)}`;
 }
 
-/** Returns an object with some members, without duplicate names. */
 function objectOf(dice: Dice, most: number): string {
   const members = new Map(
     Array.from({ length: dice.roll(most + 1) }, () => member(dice)).map((each) => [each.split(":")[0], each]),

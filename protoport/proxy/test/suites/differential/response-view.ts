@@ -21,7 +21,6 @@ export function viewOf(response: HttpResponse | NoResponse): ResponseView {
   return { status, type, body: values === undefined ? body.toString("utf8") : values.map(toText).join("\n") };
 }
 
-/** Parses one JSON value, or several, one per line. */
 function parse(text: string): readonly unknown[] | undefined {
   if (text === "") return [];
   try {

@@ -6,7 +6,6 @@ import { buildStep, type CommandLine, freePort, projectFolder, startProgram, too
 /** The gateways that are compared with the proxy, and the profile with which it replaces them. */
 export const peers = ["envoy", "grpc-gateway"] as const;
 
-/** An item in {@link peers}. */
 export type Peer = (typeof peers)[number];
 
 /** A peer and the proxy, both in front of the same grpc-go. */

@@ -217,7 +217,6 @@ async function* jsonOf({ output }: DescMethod, messages: AsyncIterable<Message>)
   for await (const message of messages) yield toJson(output, message);
 }
 
-/** A stream without messages that ends when the signal is aborted. */
 async function* emptyUntil(signal: AbortSignal): AsyncGenerator<JsonObject> {
   await new Promise((resolve) => signal.addEventListener("abort", resolve));
   yield* [];

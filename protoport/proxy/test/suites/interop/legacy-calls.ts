@@ -8,10 +8,8 @@ import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_
 const header: readonly Field[] = Object.entries({ "content-type": "application/grpc+proto", te: "trailers" });
 const service = "/kitchensink.v1.LegacySink";
 
-/** A message in its envelope. */
 export const message: Buffer = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
 
-/** A unary call with {@link message}. */
 export const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
 
 /** A bidirectional stream, without its messages. */

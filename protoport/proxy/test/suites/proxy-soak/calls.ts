@@ -11,7 +11,6 @@ import { contentOf, piecesOf } from "./content.ts";
 /** A call's outcome: the response to its own message, the response to another one, an error, or no result. */
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
-/** A call's timeout in milliseconds. */
 export const deadlineMs = 2_000;
 
 /** Milliseconds without a result after which a call counts as lost. Adds time for a busy machine to the deadline. */
@@ -106,7 +105,6 @@ export class Callers implements AsyncDisposable {
     return (await this.#rest("GET", `/downloads/${number}`)).equals(contentOf(number));
   }
 
-  /** Returns the body of a complete response. Rejects if the call failed. */
   async #rest(method: string, path: string, body?: string | Buffer): Promise<Buffer> {
     const headers = { "content-type": "application/json", "x-server-timeout": String(deadlineMs / 1000) };
     const sent = request(this.#baseUrl + path, { agent: this.#agent, method, headers });

@@ -68,7 +68,6 @@ async function callAll(): Promise<readonly Promise<void>[]> {
   return calls;
 }
 
-/** Breaks and restores random upstreams. */
 async function breakAll(): Promise<void> {
   while (performance.now() < untilMs) {
     const one = dice.oneOf(upstreams);
@@ -96,7 +95,6 @@ function configure(version: number): void {
   writeFileSync(configuration, JSON.stringify(settings));
 }
 
-/** Reloads the configuration every few seconds. */
 async function reloadAll(): Promise<void> {
   while (performance.now() < untilMs) {
     await pause(500 + dice.roll(5_000));

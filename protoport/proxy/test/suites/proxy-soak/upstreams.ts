@@ -40,7 +40,6 @@ export class UpstreamProcess implements AsyncDisposable {
     this.#server?.process.kill("SIGCONT");
   }
 
-  /** Stops the server gracefully, and starts it again. */
   async restart(): Promise<void> {
     this.#server?.process.kill("SIGTERM");
     await this.#server?.end();

@@ -2,16 +2,12 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Concurrent callers in a program. */
 const callers = 8;
 
 /** Milliseconds between two calls of a caller, at most, so that connections are idle at times. */
 const maxPauseMs = 10;
 
-/**
- * Calls until standard input ends, and prints how many calls there were. Then prints a line for each error, with its
- * count. @param call - rejects if the call fails
- */
+/** Calls until standard input ends. Prints the number of calls, then each error with its count. */
 export async function callUntilTheEnd(call: () => Promise<unknown>): Promise<void> {
   const ended = new AbortController();
   let count = 0;

@@ -14,7 +14,6 @@ import { openPython } from "../../../../testing/src/process/python.ts";
 
 // Clients of all kinds while servers restart. The page "Clients and restarts" has the results.
 
-/** A program, and its arguments before the port. */
 type Command = readonly [string, ...string[]];
 
 interface ClientKind {
@@ -88,7 +87,6 @@ function startClient([file, ...first]: Command, port: number, args: readonly str
 
 interface Outcome {
   readonly calls: number;
-  /** The errors, each with its count. */
   readonly errors: readonly string[];
 }
 

@@ -28,7 +28,6 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-/** Strings that are special in paths, and some that are often escaped incorrectly. */
 const pathTexts = (
   "a only me me/y/z a/b shelves/1/books/2 shelves/1/books shelves/../books/2 trees trees/x trees//x trees/x/ /a a:peek " +
   "a:close x/:list x:list . .. a/./b %2F %2e%2e a%2Fb %25 é 🌱 + & = ; # ? \\ * ** {id} 'x' ~ a:b:c 2024-01-02T03:04:05Z"

@@ -7,7 +7,6 @@ import { projectFolder } from "../../../../../testing/src/process/child-program.
 import type { GrpcJsOptions } from "../../../../src/grpc-js.ts";
 import { generateTsProto } from "../../../generate-ts-proto.ts";
 
-/** A library that reads and writes the handlers' messages. */
 export interface Library extends Disposable {
   /** Returns a service's definition, and the options that it needs. */
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;

@@ -14,7 +14,6 @@ export interface HostileCase {
   readonly script: Script;
   /** The expected error code, or `undefined` if the call succeeds. */
   readonly want: Code | undefined;
-  /** Part of the error message. */
   readonly message?: string;
   /** How often the server receives the complete request. By default, once. */
   readonly requests?: number;
@@ -28,7 +27,6 @@ const casesWith = (
   more: Omit<HostileCase, "name" | "script" | "want"> = {},
 ): readonly HostileCase[] => Object.entries(scripts).map(([name, script]) => ({ name, script, want, ...more }));
 
-/** A script that responds with these frames. */
 function sends(frames: (streamId: number) => readonly Frame[]): Script {
   return { request: (connection, id) => connection.send(...frames(id)) };
 }
@@ -54,7 +52,6 @@ function numbers(type: number, streamId: number, ...values: readonly number[]): 
 
 const many = (count: number, one: Frame): Frame[] => Array.from({ length: count }, () => one);
 
-/** A script that sends these frames, and closes the connection. */
 const closesAfter = (frames: (streamId: number) => readonly Frame[]): Script => ({
   request: (connection, id) => {
     connection.send(...frames(id));

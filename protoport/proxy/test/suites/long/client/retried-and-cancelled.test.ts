@@ -409,10 +409,7 @@ test.each([
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: output, stderr: "" });
 });
 
-/**
- * Checks that a call with "wait for ready" waits until `start` has started the server, and that other calls fail
- * meanwhile.
- */
+/** Checks that a call with "wait for ready" waits until `start` has started the server, and other calls fail. */
 async function expectWaitForReady(options: UpstreamOptions, start: () => Promise<AsyncDisposable>): Promise<void> {
   await using upstream = createUpstream(options);
   const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>

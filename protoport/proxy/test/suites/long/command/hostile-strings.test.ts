@@ -75,7 +75,6 @@ function createDefinition() {
 
 type StringAt = { readonly path: string; readonly value: string; readonly set: (value: string) => void };
 
-/** Returns a message's strings, with functions that replace them. */
 function* stringsOf(message: object, path: string): Iterable<StringAt> {
   for (const [name, value] of Object.entries(message)) {
     const at = `${path}.${name}`;

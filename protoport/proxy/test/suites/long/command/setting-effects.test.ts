@@ -72,7 +72,6 @@ const authentication = (off: object, on: object, observe: Observe = statusOf(rea
   observe,
 ];
 
-/** Compares whether a provider's token is accepted. */
 function jwt(off: object, on: object, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) {
   return async (): Promise<Differs> => {
     using provider = await startIdentityProvider(await createSigningKey("RS256", "1"));
@@ -111,7 +110,6 @@ function introspection(off: object, on: object, response: object = {}) {
   };
 }
 
-/** Returns the effect on the second call's status. */
 const rates = (off: TestSettings, on: TestSettings, second: RequestInit = bearer(token)): Effect => [
   { authentication: { tokens }, ...off },
   { authentication: { tokens }, ...on },

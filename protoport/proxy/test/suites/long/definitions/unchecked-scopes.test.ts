@@ -21,7 +21,6 @@ const data = new BinaryWriter().uint32(1).finish();
 const invalid = greenhouseWithOptions({ WaterBed: { no: 57386, wireType: WireType.Varint, data } });
 const write = (name: string, content: string | Uint8Array): string => JSON.stringify(folder.write(name, content));
 
-/** What `--check` returns, and prints on standard error. */
 type CheckResult = { readonly exitCode: number; readonly errors: readonly string[] };
 
 async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {
@@ -78,7 +77,6 @@ async function statusAt(baseUrl: string, rpc: string): Promise<number> {
   return (await fetch(`${baseUrl}/${served}/${rpc}`, { method: "POST", headers, body: "{}" })).status;
 }
 
-/** Returns the settings of a proxy that reads an upstream's reflection. */
 const settingsFor = ({ address }: { readonly address: string }): readonly string[] => [
   "listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }",
   `upstreams: [{ addresses: ["${address}"], descriptors: reflection }]`,

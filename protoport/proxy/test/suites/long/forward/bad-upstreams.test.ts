@@ -9,9 +9,7 @@ import { frameFlag, headersFrame, resetFrame, waitLimitMs, waitSomeTurns, within
 import { startProxy, envelope, grpcHead, grpcResponse, startScriptedServer } from "@protoport/testing/proxy";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
-/**
- * Cases that are Unimplemented for a gRPC client, but Internal for callers of a proxy, because the proxy has the RPC.
- */
+/** Cases that are Unimplemented for a gRPC client, but Internal behind a proxy, because the proxy has the RPC. */
 const cardinality = new Set(["no message", "a trailers-only success", "two messages"]);
 /** Fails only if the proxy decodes messages for the caller. */
 const undecodable = "a message of another type";

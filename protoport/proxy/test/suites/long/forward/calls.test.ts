@@ -23,7 +23,6 @@ function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["hea
   return { httpMethod: "POST", path, header: [...grpc, ...header], body: envelope(message) };
 }
 
-/** A handler whose error has a message, metadata, details and a trailer. */
 function fail(_: unknown, { responseTrailer }: HandlerContext): never {
   responseTrailer.set("x-left", "0");
   const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];

@@ -227,7 +227,6 @@ function control(fields: Headers): void {
   for (const name of controlNames) fields.set(name, valueOf(name));
 }
 
-/** Returns the status, and which fields a caller gets, when an upstream sets all of them. */
 async function fieldsOf(
   path: string,
   rules: ForwardRules = {},

@@ -26,7 +26,6 @@ function withoutRules(file: DescFile): DescFile {
   return file;
 }
 
-/** Returns the file with the extension `note`, the field `number` and the value `SHADE_DARK` hidden. */
 function restrictedLegacy(): DescFile {
   const proto = structuredClone(file_kitchensink_v1_legacy.proto);
   for (const field of [...proto.extension, ...proto.messageType.flatMap((message) => message.field)])
@@ -36,7 +35,6 @@ function restrictedLegacy(): DescFile {
   return withoutRules({ ...file_kitchensink_v1_legacy, proto });
 }
 
-/** Returns the file with the message `Nested` and the value `COLOR_RED` hidden. */
 function restrictedSink(): DescFile {
   const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
   for (const message of proto.messageType)
@@ -46,7 +44,6 @@ function restrictedSink(): DescFile {
   return withoutRules({ ...file_kitchensink_v1_kitchen_sink, proto });
 }
 
-/** Returns a message with every hidden part and, next to each, a visible one. */
 function legacyOf(name: string, depth = 2): Legacy {
   const legacy = create(LegacySchema, { name, number: 5, shade: Shade.DARK, shades: [Shade.LIGHT, Shade.DARK] });
   setExtension(legacy, note, "secret");
@@ -78,7 +75,6 @@ function visibleOf(name: string, depth = 2): object {
 
 const registry = createRegistry(file_kitchensink_v1_legacy, file_kitchensink_v1_kitchen_sink);
 
-/** Returns all message parts that a receiver with the complete definition sees. */
 function seen(legacy: Legacy): object {
   const unpacked = legacy.any && unpack(LegacySchema, legacy.any);
   const member = legacy.choice.case === "choiceLegacy" ? legacy.choice.value : undefined;

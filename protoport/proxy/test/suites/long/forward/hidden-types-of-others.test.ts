@@ -35,7 +35,6 @@ function restrictedLegacySet(): Uint8Array {
 const any = anyPack(LegacySchema, create(LegacySchema, { name: "visible", number: 5 }));
 const received: Sink[] = [];
 
-/** A service that knows the complete definition. */
 const upstream = createTestGateway({
   jsonOptions: { registry: createRegistry(file_kitchensink_v1_legacy) },
   routes: (router) =>

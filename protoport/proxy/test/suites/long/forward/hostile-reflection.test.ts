@@ -28,7 +28,6 @@ const harmless = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"
 /** Another upstream's services, which a hostile one claims by their names. */
 const claimed = serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/x"], Delete: ["DELETE /v1/x"], Later: [] });
 
-/** Returns the problem of a route that belongs to another owner. */
 const refusedRoute = ({ authority }: ReflectedUpstream, route: string, owner: string): string =>
   `${authority}: cannot use the descriptors: route ${route} belongs to ${owner}; add the RPC to rest.omit, or replace its rule in rest.rules`;
 
@@ -218,7 +217,6 @@ test("calls to a stopped upstream get 503 even after others are reloaded", async
   });
 });
 
-/** Services that no gateway can serve. */
 const evilWith = (routes: Parameters<typeof serviceWithRoutes>[1]) => serviceWithRoutes("evil.v1.Evil", routes);
 const invalid = [
   ["an invalid template", evilWith({ Steal: ["GET v1"] })],

@@ -102,7 +102,6 @@ describe.each([
 const first = "oak ".repeat(25_000);
 const second = "elm ".repeat(25_000);
 
-/** Starts a proxy with interceptors in front of a greenhouse that echoes notes and sensors. */
 async function startEcho(...interceptors: readonly Interceptor[]) {
   const proxy = await startProxied(
     {

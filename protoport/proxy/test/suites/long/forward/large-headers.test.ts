@@ -15,7 +15,6 @@ const grpcHeader: readonly Field[] = Object.entries({ "content-type": "applicati
 const path = "/greenhouse.v1.GreenhouseService/WaterBed";
 const grpcCall: HttpRequest = { httpMethod: "POST", path, header: grpcHeader, body: watered };
 
-/** Fields whose list has about this many bytes. */
 function fieldsOf(bytes: number): Field[] {
   const value = "v".repeat(1_000 - 32 - "x-field-000".length);
   return Array.from({ length: bytes / 1_000 }, (_, at) => [`x-field-${String(at).padStart(3, "0")}`, value]);

@@ -51,7 +51,6 @@ async function startCalls(onCall: (stream: ServerHttp2Stream) => void, options: 
 
 const grpcHeader = { ":status": 200, "content-type": "application/grpc+proto" };
 
-/** Responds with these pieces and the status OK. */
 function respond(stream: ServerHttp2Stream, ...pieces: readonly Buffer[]): void {
   stream.respond(grpcHeader, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
@@ -62,9 +61,7 @@ function respond(stream: ServerHttp2Stream, ...pieces: readonly Buffer[]): void 
 const statusOf = ({ header, trailer }: HttpResponse): number =>
   Number(fieldValue(trailer, "grpc-status") ?? fieldValue(header, "grpc-status"));
 
-/**
- * Waits until a request ends at the upstream, and returns how many bytes it had, or the code with which it was reset.
- */
+/** Returns how many bytes a request has when it ends at the upstream, or the code with which it was reset. */
 const requestEnd = (stream: ServerHttp2Stream): Promise<{ readonly bytes: number } | { readonly resetCode: number }> =>
   new Promise((resolve) => {
     let bytes = 0;
@@ -175,7 +172,6 @@ test("a second message in a unary call resets the upstream's request", async () 
   expect(await Promise.all(requests)).toEqual([{ resetCode: NGHTTP2_CANCEL }]);
 });
 
-/** Ways in which a call ends within a message. */
 // oxfmt-ignore
 const upstreamEnds = [
   { name: "a reset by the upstream", end: (stream: ServerHttp2Stream) => stream.close(NGHTTP2_INTERNAL_ERROR),

@@ -178,7 +178,6 @@ async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number
   return (await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/7:water", header, body })).httpStatus;
 }
 
-/** A descriptor source that counts its reads and watches. */
 interface CountingSource extends DescriptorSource {
   set: Uint8Array;
   readonly reads: number;

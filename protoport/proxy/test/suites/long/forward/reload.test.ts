@@ -88,7 +88,6 @@ test("all upstreams' problems are reported together", async () => {
   await expect(failed).rejects.toThrow("127.0.0.1:2: cannot use the descriptors");
 });
 
-/** Returns a file with a service `NAME.Service`, whose message has a field with a type from another file. */
 function fileOf(name: string, typeName: string | undefined, dependency: readonly string[]): FileInit {
   const typed = typeName === undefined ? { type: Type.STRING } : { type: Type.MESSAGE, typeName };
   return {

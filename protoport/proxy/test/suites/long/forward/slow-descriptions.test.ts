@@ -25,7 +25,6 @@ function setOf(packageName: string, methods: readonly string[], types = 0): Uint
 /** So many types that describing them takes thousands of turns. */
 const many = 20_000;
 
-/** An upstream whose descriptors can be changed. */
 class Changing {
   current: Uint8Array;
   readonly proxied: ProxiedUpstreamOptions;

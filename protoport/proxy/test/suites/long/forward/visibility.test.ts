@@ -11,8 +11,6 @@ import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/fil
 import type { TestProxy } from "@protoport/testing/proxy";
 import { GreenhouseService, restrictedGreenhouse, restrictedServices, startProxy } from "@protoport/testing/proxy";
 
-// google.api.visibility in the proxy, whose upstream serves everything.
-
 const notes: string[] = [];
 const upstream = shared(() =>
   startGreenhouse({

@@ -68,7 +68,6 @@ test.each([
   expect(client.upstream.load).toMatchObject({ calls: 0, waitingCalls: 0 });
 });
 
-/** A server whose responses the test sends. */
 interface HeldServer extends AsyncDisposable {
   readonly scripted: ScriptedServer;
   /** Requests that have no response yet, the oldest first. */

@@ -8,21 +8,17 @@ import { createReflectionService, ServerReflection } from "../../../../../../gat
 /** A configuration file's settings, and its first upstream's. */
 export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstream?: object };
 
-/** A proxy command in this process. */
 export interface RunningProxy {
   /** The URL for calls, or "" if the command has not started to serve. */
   readonly baseUrl: string;
   /** The URL for probes, or "" without an admin port. */
   readonly adminUrl: string;
-  /** The printed lines. */
   readonly lines: readonly string[];
-  /** Requests the stop, as SIGTERM does. */
   stop(): void;
 }
 
 const folder = createTempFolder();
 
-/** Writes a file, and returns its path. */
 export const fileOf: (name: string, content: string | Uint8Array) => string = folder.write;
 
 /** The header fields in calls that the upstream has received since the proxy started, oldest first. */
@@ -30,7 +26,6 @@ export const calls: Headers[] = [];
 /** Ends calls to the sensor `waits`. */
 export let release: () => void = () => undefined;
 
-/** Registers the upstream's services. */
 function upstreamRoutes(router: ConnectRouter): void {
   router.service(GreenhouseService, {
     getReading: async ({ sensor }, { requestHeader, responseHeader, signal }) => {
@@ -62,10 +57,7 @@ export function useUpstream(): void {
   afterAll(() => folder[Symbol.dispose]());
 }
 
-/**
- * Starts a proxy with each settings object, and fails if the observations are equal. By default, a proxy listens on
- * free loopback ports, reads descriptors by reflection, and stops immediately.
- */
+/** Fails if proxies with each of the settings look equal. Defaults: free loopback ports, reflection, no drain delay. */
 export async function compare(
   off: TestSettings,
   on: TestSettings,

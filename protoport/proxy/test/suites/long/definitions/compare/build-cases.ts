@@ -18,7 +18,6 @@ extend google.protobuf.ServiceOptions { VisibilityRule api_visibility = 72295727
 /** The descriptor sets with the test cases' old and new definitions. Case `n` is the package `cn`. */
 export type BuiltCases = { readonly old: Uint8Array; readonly now: Uint8Array };
 
-/** Compiles the test cases' definitions with buf. */
 export async function buildCases(cases: readonly ComparisonCase[]): Promise<BuiltCases> {
   const [old, now] = await Promise.all([
     build(cases.map((each, at) => toProto(each.old, `c${at}`))),

@@ -12,11 +12,8 @@ export interface Version {
   readonly http?: string;
   /** Other RPC options. */
   readonly options?: string;
-  /** The fields of `Req`. */
   readonly req?: string;
-  /** The fields of `Res`. */
   readonly res?: string;
-  /** Other types. */
   readonly types?: string;
 }
 
@@ -33,7 +30,6 @@ export interface ComparisonCase {
    * form is `json`, `binary`, `get` or `stream` (the message twice). Defaults to `POST /call`.
    */
   readonly request?: string;
-  /** The request's message, as JSON in the old definition. */
   readonly body?: JsonValue;
   /** The message with which the server responds, as JSON in the old definition. */
   readonly response?: JsonObject;

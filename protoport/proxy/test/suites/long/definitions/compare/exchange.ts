@@ -83,7 +83,6 @@ function handlerOf(method: DescMethod, respond: Respond): unknown {
 interface SentRequest {
   readonly target: string;
   readonly init: RequestInit;
-  /** The response type of the recorded RPC. */
   readonly output: DescMessage;
 }
 
@@ -127,10 +126,7 @@ function readBody(bytes: Uint8Array, contentType: string | null, output: DescMes
 
 type Key = "name" | "number";
 
-/**
- * Returns the fields that a message sets. JSON keeps names, so numbers are compared. Binary messages keep numbers, so
- * names are compared.
- */
+/** Returns a message's fields: numbers for JSON, which keeps names, and names for binary, which keeps numbers. */
 function fieldsOf(message: ReflectMessage, key: Key): unknown {
   const fields = message.fields.filter((field) => message.isSet(field));
   return Object.fromEntries(fields.map((field) => [field[key], valueOf(message, field, key)]));
