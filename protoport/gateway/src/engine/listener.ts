@@ -52,7 +52,6 @@ const listenOptionNames: OptionNames<ListenOptions> = {
   proxyProtocol: true,
 };
 
-/** Options for a {@link Listener}. */
 interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "stopProblem"> {
   /** The proxies that may report a client address in a PROXY header. */
   readonly trustedProxies: TrustedProxies | undefined;
@@ -347,7 +346,6 @@ class OpenConnections {
   }
 }
 
-/** Options for {@link createTlsServer}. */
 interface TlsServerOptions {
   /** Certificate, key and other node:tls options. The ALPN protocols cannot be set. */
   readonly tls: TlsOptions;
@@ -365,7 +363,6 @@ interface TlsServer {
   setSecureContext(context: SecureContextOptions): void;
 }
 
-/** Creates a {@link TlsServer}. */
 function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
   // Loads node:tls only if TLS is used, because loading adds 10 ms to the start.
   const server = process.getBuiltinModule("node:tls").createServer({

@@ -13,7 +13,6 @@ const maxDepth = 3;
 /** Returns the name that a field has in JSON. */
 type NameOf = (field: DescField) => string;
 
-/** Options for {@link createExample}. */
 interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets, which the example omits. */

@@ -7,7 +7,6 @@ import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
 
-/** Options for {@link createMessageSchema}. */
 interface MessageSchemaOptions {
   readonly comments: Comments;
   readonly useProtoFieldName: boolean;

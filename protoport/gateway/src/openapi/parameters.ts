@@ -38,7 +38,6 @@ function parameterSchemaOf({ covers }: PathParameter, field: DescField | undefin
   return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegmentSchema;
 }
 
-/** Options for {@link describeQuery}. */
 interface QueryOptions {
   /** Whether the query may set map fields. */
   readonly acceptsMaps?: boolean;

@@ -17,7 +17,6 @@ import type { OpenApiSchema } from "./open-api-document.ts";
 import { externalDocsOf } from "./openapi-options.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
-/** Options for {@link Schemas}. */
 interface SchemaOptions {
   readonly comments: Pick<Comments, "get">;
   /** Whether fields have their proto names instead of their JSON names. */

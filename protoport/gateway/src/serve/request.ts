@@ -63,7 +63,6 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return request.#exchange;
   }
 
-  /** Returns a request's server. */
   static serverOf(request: ServedRequest): Server {
     return request.#server;
   }

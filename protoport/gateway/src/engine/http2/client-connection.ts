@@ -17,7 +17,6 @@ import {
   serverUnresponsive,
 } from "./client-stream.ts";
 
-/** Options for {@link ClientConnection}. */
 interface ClientConnectionOptions extends ConnectionOptions {
   /**
    * Milliseconds without a frame after which a server with open streams gets a PING. After two PINGs without HEADERS or

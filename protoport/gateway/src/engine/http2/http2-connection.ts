@@ -13,7 +13,6 @@ import { Http2Stream, type ServerStreamConnection, type ServeStream } from "./ht
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { encodeServerSettings, PeerSettings } from "./settings.ts";
 
-/** Options for {@link Http2Connection}. */
 interface Http2ConnectionOptions extends ConnectionOptions {
   /** Called with each request's header. The function must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;

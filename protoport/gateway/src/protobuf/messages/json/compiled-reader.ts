@@ -13,7 +13,6 @@ export interface CompiledReaders {
   readonly canonical: boolean;
   /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): PlainReader;
-  /** Returns the reader for a field's values. */
   readerOfField(field: DescField): PlainReader;
 }
 

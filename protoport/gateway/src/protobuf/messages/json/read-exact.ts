@@ -9,6 +9,7 @@ import {
   type MessageShape,
   setExtension,
 } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
 import type { NamedOption } from "../../../http/index.ts";
 import { problem } from "../../call-errors.ts";
 import { memoize } from "../codegen.ts";
@@ -192,11 +193,16 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // Only the inner fields are noted if there are any. A field in which a value was ignored is not noted, because its
-  // value differs from the client's value.
+  // Only the inner fields are noted if there are any. A message with only ignored values is not noted.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
-  if (notes.repeated + unknown.count !== ignoredBefore) return;
-  noteField(context, notes.paths);
+  const isComplete = notes.repeated + unknown.count === ignoredBefore;
+  if (isComplete || isFilledLeaf(loadField(fields, reader.field))) noteField(context, notes.paths);
+}
+
+/** Returns whether a value is a google.protobuf.Any, or a list or map that is not empty. */
+function isFilledLeaf(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return isMessage(value) ? isMessage(value, AnySchema) : Object.keys(value).length > 0;
 }
 
 function readBoundField(context: ReadContext, reader: FieldReader, fields: FieldValues): void {

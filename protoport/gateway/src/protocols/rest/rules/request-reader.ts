@@ -7,6 +7,8 @@ import {
   type FieldNotes,
   hasRequiredFields,
   loadField,
+  problem,
+  quoteValue,
   requireMessageFields,
   type UnknownNames,
 } from "../../../protobuf/index.ts";
@@ -93,7 +95,7 @@ export function createRequestReader(
     if (url !== undefined) variables.set(message, url.captures);
     const unknownInBody = fromJson?.ignored ?? (bytes && !fromBytes ? setFields?.(message, bytes, notes) : undefined);
     const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
-    if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
+    if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes, unknownInBody);
     if (checksRequired) requireMessageFields(input, message);
     if (onIgnored !== undefined) reportIgnored(onIgnored, method, [unknownInQuery, unknownInBody]);
     return message;
@@ -109,8 +111,8 @@ export function createRequestReader(
       // An empty raw body is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
       const bodyBytes = isRead ? bytes : undefined;
-      const problem = bodyBytes && bodyProblem(bodyFormat, contentType, false);
-      if (problem !== undefined) throw problem;
+      const refusal = bodyBytes && bodyProblem(bodyFormat, contentType, false);
+      if (refusal !== undefined) throw refusal;
       return readMessage(contentType, bodyBytes, request, decodeProtobuf);
     },
     openStream(request) {
@@ -138,11 +140,20 @@ function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): 
   return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
 }
 
-/** Fills a missing or empty update mask with the paths of the fields that the body has set. */
-function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
+/**
+ * Fills a missing or empty update mask with the paths of the fields that the body has set.
+ *
+ * @throws ConnectError `InvalidArgument` if all fields were ignored, because an empty mask could mean all fields
+ */
+function fillUpdateMask(maskField: DescField, message: Message, notes: FieldNotes, ignored?: UnknownNames): void {
   const sentMask = loadField(message, maskField);
-  if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
+  if (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0) return;
+  if (notes.paths.length === 0) {
+    if (ignored === undefined || ignored.count === 0) return;
+    const names = ignored.names.map(quoteValue).join(", ");
+    throw problem("ERR_MESSAGE_INVALID", `the body must set a field to update, got only ${names}`);
+  }
   // Paths in the mask are relative to the resource, so they lack the body field's name.
-  const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
+  const paths = notes.paths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
   createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
 }

@@ -162,9 +162,35 @@ describe("updateMaskFromBody", () => {
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test("omits fields with unknown members in a lenient service", () => {
-    const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
-    expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
+  describe("in a lenient service", () => {
+    const request = "PATCH /v1/children/a";
+    const lenient: RestRouteOptions = {
+      service: () => ({ updateMaskFromBody: true, lenient: true }),
+      json: { registry },
+    };
+    // oxfmt-ignore
+    test.each<{ name: string; body: string; want: readonly string[] }>([
+      { name: "omits unknown fields and enum names", want: ["f_bool"],
+        body: '{"fBool":true,"new":1,"nested":{"new":1},"fEnum":"NEW","colors":["NEW"],"palette":{"a":"NEW"}}' },
+      { name: "names a list or map that keeps some values", want: ["colors", "palette"],
+        body: '{"colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":"COLOR_RED"}}' },
+      { name: "names a list or map of messages with unknown fields", want: ["child.nesteds", "nested_by_id"],
+        body: '{"child":{"nesteds":[{"new":1}]},"nestedById":{"1":{"new":1}}}' },
+      { name: "names an Any with an unknown field", want: ["any"],
+        body: '{"any":{"@type":"x/kitchensink.v1.Nested","new":1}}' },
+    ])("$name", ({ body, want }) => {
+      const message = decode(lenient, request, body);
+      expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
+    });
+
+    test.each([
+      ['{"new":1}', '"child.new"'],
+      ['{"nested":{"new":1},"fEnum":"NEW"}', '"child.nested.new", "child.f_enum=\\"NEW\\""'],
+      ['{"colors":["NEW"]}', '"child.colors[0]=\\"NEW\\""'],
+    ])("refuses %s without a mask in the query", (body, ignored) => {
+      expect(() => decode(lenient, request, body)).toThrow(`the body must set a field to update, got only ${ignored}`);
+      expect(decode(lenient, `${request}?mask=f_bool`, body)).toMatchObject({ mask: { paths: ["f_bool"] } });
+    });
   });
 
   test.each<{ why: string; request: string; body: string; want: readonly string[] }>(
