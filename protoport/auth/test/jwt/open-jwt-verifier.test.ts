@@ -69,8 +69,6 @@ test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
   { name: "may have the type JWT", header: { typ: "JWT" } },
   { name: "may have the type at+jwt (RFC 9068)", header: { typ: "at+jwt" } },
   { name: "may have the type application/AT+JWT", header: { typ: "application/AT+JWT" } },
-  { name: "may have expired within the clock skew", claims: { exp: nowS - 15 } },
-  { name: "may become valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
   { name: "may have no iat", claims: { iat: undefined } },
   { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
   { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
@@ -129,9 +127,6 @@ test("an invalid token is rejected if its payload is unencoded (RFC 7797)", asyn
   const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
   expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
 });
-
-test("an invalid token gets the outcome expired a second after the clock skew", async () =>
-  expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" }));
 
 test.each<[name: string, sign: () => Promise<string>, reason: string]>([
   [

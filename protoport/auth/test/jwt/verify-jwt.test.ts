@@ -1,5 +1,5 @@
 import { errors, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { IssuerKeys } from "../../src/jwt/issuer-keys.ts";
 import { createJwtVerifier } from "../../src/jwt/open-jwt-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "../../src/jwt/verify-jwt.ts";
@@ -50,6 +50,18 @@ test("verifyJwt caches the outcome of a valid token until expiry plus clock skew
     outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
     untilMs: (nowS + 630) * 1000,
   }));
+
+test.each([
+  ["that expired 29 s ago", "principal", { exp: nowS - 29 }],
+  ["that expired 30 s ago", "expired", { exp: nowS - 30 }],
+  ["issued and valid in 30 s", "principal", { iat: nowS + 30, nbf: nowS + 30 }],
+  ["valid in 31 s", "invalid", { nbf: nowS + 31 }],
+  ["issued in 31 s", "invalid", { iat: nowS + 31 }],
+])("a token %s has the outcome %s", async (_name, kind, claims) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: nowS * 1000 });
+  onTestFinished(() => void vi.useRealTimers());
+  expect((await verify(claims)).outcome.kind).toBe(kind);
+});
 
 test.each([
   { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },
