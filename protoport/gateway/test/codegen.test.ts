@@ -56,7 +56,6 @@ function sinkRoutes(own: Parameters<ConnectRouter["rpc"]>[2] = {}): (router: Con
 
 const sink = { fInt64: 7n, fString: "a text that is longer than the short ones", fBytes: Uint8Array.of(1, 2) };
 const create = `/${KitchenSink.typeName}/Create`;
-
 const rpcFormats = Object.values(wireFormats).filter(({ protocol }) => protocol !== "rest");
 
 /** A request in each protocol and format. */

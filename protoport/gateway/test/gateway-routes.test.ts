@@ -23,9 +23,8 @@ const ofGreenhouse = [
 ];
 
 describe("`routes` of a gateway", () => {
-  test("lists the paths of RPCs and the templates of HTTP rules", () => {
-    expect(listRoutes({}).toSorted()).toEqual(ofGreenhouse.toSorted());
-  });
+  test("lists the paths of RPCs and the templates of HTTP rules", () =>
+    expect(listRoutes({}).toSorted()).toEqual(ofGreenhouse.toSorted()));
 
   test.each<[name: string, options: Partial<GatewayOptions>, added: string[]]>(
     // oxfmt-ignore

@@ -6,9 +6,8 @@ import { expect, test } from "vitest";
 import { writeEnvelope } from "../src/protocols/envelope/envelope.ts";
 import { type HttpBody, HttpBodySchema } from "../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
-import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
-import type { Address, Field } from "../../testing/src/http/exchange.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames, openHttp1 } from "../../testing/src/index.ts";
+import type { Address, Field } from "../../testing/src/index.ts";
 import { startFiles } from "../../testing/src/gateway/files.ts";
 import { answered } from "../../testing/src/http2/http2-requests.ts";
 

@@ -21,7 +21,6 @@ const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [
 const noteBody = Buffer.from('{"note":"n"}');
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: noteBody };
 const tenantKey = createContextKey("nobody");
-
 type Response = Parameters<NodeHandler>[1];
 
 /** Starts a node server with a listener. */
@@ -85,10 +84,7 @@ function createBeds(): Pick<Gateway, "handler" | "checkContinue"> & { readonly w
     admit: ({ xRequestId }) => {
       if (xRequestId === "refused") throw new ConnectError("nobody", Code.Unauthenticated);
     },
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        waterBed: ({ bed }) => (watered.push(String(bed)), {}),
-      }),
+    routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => (watered.push(String(bed)), {}) }),
   });
   return { handler, checkContinue, watered };
 }
@@ -317,9 +313,8 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     await using server = await serve(version, mount({ requestPathPrefix: "/api", fallback: application }));
     const { httpStatus } = await exchange(server.address, version, { ...water, path: "/api/beds/7:water" });
     expect(httpStatus).toBe(200);
-    for (const path of ["/beds/7:water", "/apibeds/7:water", "/api"]) {
+    for (const path of ["/beds/7:water", "/apibeds/7:water", "/api"])
       expect(fieldValue((await exchange(server.address, version, { ...water, path })).header, "x-app")).toBe("yes");
-    }
   });
 
   test("a handler after a body parser passes an error about the consumed body to next(), and skips admit", async () => {

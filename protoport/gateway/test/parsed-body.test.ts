@@ -40,7 +40,6 @@ const parseText: Parser = (body) => ({ body: String(body) });
 const parseForm: Parser = (body) => ({ body: Object.fromEntries(new URLSearchParams(String(body))) });
 const keepBytes: Parser = (body) => ({ body });
 const keepBoth: Parser = (body) => ({ ...parseJson(body), rawBody: body });
-
 const ways = Object.entries({ REST: sinks, Connect: rpc }).map(([protocol, path]) => ({ protocol, path }));
 const versions = ["1.1", "2"] as const;
 const settings = versions.flatMap((version) => ways.map(({ protocol }) => `${protocol} on HTTP/${version}`));

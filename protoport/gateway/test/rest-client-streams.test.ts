@@ -22,7 +22,6 @@ const rules: Rules = [
 ];
 
 const ndjson: Field = ["content-type", "application/x-ndjson"];
-
 const unchanged = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
 
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
@@ -396,7 +395,6 @@ describe("an HTTP rule for a client stream", () => {
     ],
   )("is refused by createGateway() if %s (proto2)", (_name, rule, problem) => expect(check(rule)).toThrow(problem));
 
-  test("is accepted by createGateway() if its path has only optional fields", () => {
-    expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
-  });
+  test("is accepted by createGateway() if its path has only optional fields", () =>
+    expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow());
 });

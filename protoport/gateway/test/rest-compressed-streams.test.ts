@@ -43,7 +43,6 @@ const failingPiece = (): Partial<PieceEncoder> => {
 
 const ends = (): Promise<void> => Promise.resolve();
 const fails = (): Promise<void> => Promise.reject(new ConnectError("rain", Code.Internal));
-
 const notFound = throws(new ConnectError("no sensor", Code.NotFound));
 const allNotFound = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
 

@@ -208,9 +208,8 @@ describe("the age limit of a connection", () => {
 
   test.each([undefined, Number.POSITIVE_INFINITY, 31_536_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
     "set to %s closes no connection within ten minutes",
-    (maxConnectionAgeMs) => {
-      expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs: 1 }, 600_000)).toEqual([undefined, undefined]);
-    },
+    (maxConnectionAgeMs) =>
+      expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs: 1 }, 600_000)).toEqual([undefined, undefined]),
   );
 
   test("is checked only while the connection is open", () => {

@@ -13,7 +13,6 @@ const trusting = { ca: authority, servername: "localhost" };
 /** More than an HTTP/2 window, and more than a socket buffers. */
 const note = "orders".repeat(500_000);
 const maxWindow = 2 ** 31 - 1;
-
 type Way = { readonly name: string; readonly tls: boolean };
 
 const http2Ways: readonly Way[] = [

@@ -9,7 +9,6 @@ import { type Field, fieldValue, headerOfListBytes, type HttpRequest, nextEvent,
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
-
 const jsonHead = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
 
 function water(header: readonly Field[], body: string): HttpRequest {

@@ -15,9 +15,8 @@ const json: Field = ["content-type", "application/json"];
 const never: Promise<never> = new Promise(() => {});
 
 /** Returns the status at the start of a header block. */
-function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
-  return hpack.decode(payload, 0, payload.byteLength).fields[1];
-}
+const statusOf = (hpack: HpackDecoder, { payload }: Frame): string | undefined =>
+  hpack.decode(payload, 0, payload.byteLength).fields[1];
 
 const admitKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);

@@ -38,7 +38,6 @@ test("a draining server serves streams that clients open before GOAWAY arrives",
   const ping = await silent.readUntil(({ type }) => type === frameType.ping);
   silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
   expect((await silent.readUntil(({ type }) => type === frameType.goAway))?.payload.readUInt32BE(0)).toBe(1);
-
   response.resolve({});
   expect(await Promise.all([silent.readEnd(1), busy.readEnd(1)])).toStrictEqual([answered, answered]);
   busy[Symbol.dispose]();

@@ -28,9 +28,8 @@ async function sendAll(connection: Http1Connection, bytes: Uint8Array): Promise<
   connection.socket.resume();
 }
 
-function requestBytes(start: string, header: readonly string[], body: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.from([start, "host: x", ...header, "", ""].join("\r\n")), body]);
-}
+const requestBytes = (start: string, header: readonly string[], body: Uint8Array): Buffer =>
+  Buffer.concat([Buffer.from([start, "host: x", ...header, "", ""].join("\r\n")), body]);
 
 const body = Buffer.alloc(5 * 1024 * 1024, " ");
 const chunks = Buffer.concat([Buffer.from(`${body.byteLength.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);

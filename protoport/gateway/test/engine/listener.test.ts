@@ -30,7 +30,6 @@ test("a connection over TLS accepts a request split across TLS records during th
   const records = new RecordGatherer(connectTcp({ host: "127.0.0.1", port, noDelay: true }));
   const socket = connectTls({ socket: records, ca: certificate.cert, servername: "localhost" });
   await within(once(socket, "secureConnect"), "the handshake");
-
   socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
   // The client has the response's first bytes and stops reading, so most of the response is still unsent.
   await within(once(socket, "readable"), "the first bytes of the answer");
@@ -39,7 +38,6 @@ test("a connection over TLS accepts a request split across TLS records during th
   socket.write(`POST /orders.v1.OrderService/DeleteOrder HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
   socket.write("{}");
   await records.release(2);
-
   const connection = overHttp1(socket, createByteReader(socket), "x");
   expect((await connection.readResponse()).body.equals(bigBody)).toBe(true);
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });

@@ -12,9 +12,7 @@ import { type Address, dataFrame, encodeEnvelope, type Field, frameFlag, frameTy
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 const key: Field = ["x-key", "k"];
-
 type Call = { readonly name: string; readonly path: string; readonly header: readonly Field[]; readonly body: Buffer };
-
 const jsonBody = Buffer.from('{"note":"thanks"}');
 const calls: readonly Call[] = [
   { name: "REST", path: "/beds/7:water", header: [["content-type", "application/json"]], body: jsonBody },

@@ -18,7 +18,6 @@ import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-
 // run over Fetch.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
-
 const service = "/greenhouse.v1.GreenhouseService";
 const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
 const readings: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/readings", header: [] };

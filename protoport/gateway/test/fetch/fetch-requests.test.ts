@@ -3,9 +3,8 @@ import { Code, ConnectError, createContextKey, createContextValues } from "@conn
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../src/fetch/entry.ts";
 import { collectGarbage, retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
-import { throws } from "../../../testing/src/callback-forms.ts";
+import { throws, within } from "../../../testing/src/index.ts";
 
 const service = "/greenhouse.v1.GreenhouseService";
 const acceptElsewhere = (): Response => new Response(null, { status: 202 });

@@ -85,13 +85,12 @@ test.each(
   expect(JSON.parse(String(response.body))).toEqual(body);
 });
 
-test("probes need no credential", () => {
+test("probes need no credential", () =>
   expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
     { path: "/livez", open: true },
     { path: "/readyz", open: true },
     { path: "/healthz", open: true },
-  ]);
-});
+  ]));
 
 // Checks health and drains with two values for each option, and compares the results.
 
@@ -101,8 +100,8 @@ stopping.startDraining();
 const usual: HealthOptions = { readiness: ready, services: ["shop.v1.Shop"] };
 
 /** Compares a service's health. */
-function compareHealth(on: Partial<HealthOptions>): Promise<Differs> {
-  return compareValues<Partial<HealthOptions>>({}, on, async (options) => {
+const compareHealth = (on: Partial<HealthOptions>): Promise<Differs> =>
+  compareValues<Partial<HealthOptions>>({}, on, async (options) => {
     const { fetch } = createGateway({
       routes: (router) => router.service(Health, createHealthService({ ...usual, ...options })),
     });
@@ -114,7 +113,6 @@ function compareHealth(on: Partial<HealthOptions>): Promise<Differs> {
     });
     return [httpStatus, String(body)];
   });
-}
 
 const healthEffects: EffectsOf<HealthOptions> = {
   readiness: () => compareHealth({ readiness: stopping }),
@@ -122,8 +120,8 @@ const healthEffects: EffectsOf<HealthOptions> = {
 };
 
 /** Compares the timeouts that a server's `drain` gets within 10 ms. */
-function compareTimes(on: Partial<DrainTimes>): Promise<Differs> {
-  return compareValues<Partial<DrainTimes>>({}, on, async (times) => {
+const compareTimes = (on: Partial<DrainTimes>): Promise<Differs> =>
+  compareValues<Partial<DrainTimes>>({}, on, async (times) => {
     const timeouts: number[] = [];
     const server = { drain: async (timeoutMs: number): Promise<void> => void timeouts.push(timeoutMs) };
     const drained = drainGracefully(server, new Readiness({}), { delayMs: 0, timeoutMs: 1_000, ...times });
@@ -132,7 +130,6 @@ function compareTimes(on: Partial<DrainTimes>): Promise<Differs> {
     await drained;
     return asked;
   });
-}
 
 const drainEffects: EffectsOf<DrainTimes> = {
   delayMs: () => compareTimes({ delayMs: 500 }),

@@ -15,6 +15,5 @@ test.each([
   { name: "a", want: "all" },
 ])("$name has the value of its most specific pattern", ({ name, want }) => expect(patterns.get(name)).toBe(want));
 
-test("a name that no pattern matches has no value", () => {
-  expect(new NamePatterns([["a.*", "short"]]).get("a")).toBeUndefined();
-});
+test("a name that no pattern matches has no value", () =>
+  expect(new NamePatterns([["a.*", "short"]]).get("a")).toBeUndefined());

@@ -11,7 +11,6 @@ import { eventsOf, exchange, type Field, fieldValue, type HttpRequest, type Http
 
 const water = toolNameOf(waterBedProcedure);
 const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
-
 let greenhouse: TestGreenhouse;
 /** Ends the handlers that run, by note or sensor. */
 let running: Map<string, (() => void)[]>;
@@ -41,7 +40,6 @@ beforeEach(async () => {
   );
 });
 afterEach(() => greenhouse[Symbol.asyncDispose]());
-
 const adaSession: Field = ["mcp-session-id", "8b6f0e9c-52b7-4c1e-9f0a-3f6d1a2b4c5d"];
 const eveSession: Field = ["mcp-session-id", "1d4a7b2e-9c3f-4e5a-8b6d-7f0e1a2b3c4d"];
 const ada: readonly Field[] = [adaSession, ["authorization", "Bearer ada"]];

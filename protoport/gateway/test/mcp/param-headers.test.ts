@@ -12,9 +12,8 @@ const water = toolNameOf(waterBedProcedure);
 const request = "greenhouse.v1.WaterBedRequest";
 const paramHeaders = { [`${request}.note`]: "Note", [`${request}.bed`]: "Bed", [`${request}.liters`]: "Liters" };
 
-function call(args: object, header: readonly Field[] = []): HttpRequest {
-  return statelessRequest("tools/call", { name: water, arguments: args }, header);
-}
+const call = (args: object, header: readonly Field[] = []): HttpRequest =>
+  statelessRequest("tools/call", { name: water, arguments: args }, header);
 
 const note: Field = ["mcp-param-note", "eu"];
 

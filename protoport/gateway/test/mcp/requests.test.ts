@@ -50,9 +50,8 @@ describe.each(servers)("MCP over $name", (server) => {
         mcp: createMcp({ tools: ["greenhouse.v1.GreenhouseService.WaterBed"] }),
         admit: ({ procedure, protocol, authorization }) => {
           ran.push(`admit ${procedure} ${protocol}`);
-          if (authorization !== null) {
+          if (authorization !== null)
             throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
-          }
         },
         interceptors: [
           (next) => (request) => {

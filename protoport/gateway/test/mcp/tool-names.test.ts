@@ -27,9 +27,8 @@ function namesOf(fullNames: readonly string[], tools: McpOptions["tools"] = ["*"
 const long = `a.${"b".repeat(60)}.Long.Get`;
 const [hashed = ""] = namesOf([long]);
 
-test("a long tool name ends with a hash of its RPC's name", () => {
-  expect(hashed).toBe(`${"b".repeat(46)}_Long_Get_18711dfc`);
-});
+test("a long tool name ends with a hash of its RPC's name", () =>
+  expect(hashed).toBe(`${"b".repeat(46)}_Long_Get_18711dfc`));
 
 const [lookalike = ""] = namesOf(["shop_v1.Orders.Get0"]);
 

@@ -29,14 +29,12 @@ export interface Case {
 type Otherwise = { readonly response: readonly [httpStatus: number, body?: unknown]; readonly because: string };
 
 /** Returns a case from one or several grpc-gateway tests. */
-function sent(
+const sent = (
   of: string | readonly string[],
   request: string,
   response: Case["response"],
   more: Omit<Case, "of" | "request" | "response"> = {},
-): Case {
-  return { of: typeof of === "string" ? [of] : of, request, response, ...more };
-}
+): Case => ({ of: typeof of === "string" ? [of] : of, request, response, ...more });
 
 const json: readonly Field[] = [["content-type", "application/json"]];
 const inJson = (body: string): Pick<Case, "header" | "body"> => ({ header: json, body });

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createGateway, type Gateway, type GatewayOptions, type RestServiceOptions } from "../../src/index.ts";
 import { Refused } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
-import { type Address, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
 import { migrationOptions } from "./handlers.ts";
-import { shared } from "../../../testing/src/shared.ts";
+import { exchangeHttp1, fieldValue, openHttp1, shared, within } from "../../../testing/src/index.ts";
+import type { Address, HttpRequest } from "../../../testing/src/index.ts";
 
 // Shows which requests in grpc-gateway's integration tests get the same response, by default or with options.
 
@@ -139,7 +137,6 @@ describe("the grpc-gateway integration test", () => {
     expect(got).not.toEqual(expectedOf(one));
   });
 
-  test("a gateway with a repeated field in a path does not start", () => {
-    expect(() => createGateway(refusedOptions)).toThrow('path variable "numbers" must not be a repeated field');
-  });
+  test("a gateway with a repeated field in a path does not start", () =>
+    expect(() => createGateway(refusedOptions)).toThrow('path variable "numbers" must not be a repeated field'));
 });

@@ -89,6 +89,5 @@ test.each([
   ["colour", "Its colour."],
 ])("readComments finds the comment on %s, if it has one", (name, want) => expect(comments.get(name)).toBe(want));
 
-test("the comment of an extend block is not used for its extensions", () => {
-  expect([...comments.values()]).not.toContain("More about sheds.");
-});
+test("the comment of an extend block is not used for its extensions", () =>
+  expect([...comments.values()]).not.toContain("More about sheds."));

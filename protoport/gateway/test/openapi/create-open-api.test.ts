@@ -302,17 +302,15 @@ describe("a comment", () => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
-  test("on the only service is the description of the document", () => {
-    expect(document.info.description).toBe("Takes all.\n\nAnd more.");
-  });
+  test("on the only service is the description of the document", () =>
+    expect(document.info.description).toBe("Takes all.\n\nAnd more."));
 
-  test("on an enum is extended by the comments on the enum's values", () => {
+  test("on an enum is extended by the comments on the enum's values", () =>
     expect(document.components?.schemas?.["Color"]).toEqual({
       type: "string",
       description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
       enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
-    });
-  });
+    }));
 });
 
 describe("createOpenApi", () => {
@@ -333,9 +331,8 @@ describe("createOpenApi", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("omits the comment of the only service from its tag", () => {
-    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
-  });
+  test("omits the comment of the only service from its tag", () =>
+    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]));
 
   test("uses a service's full name if the short name is ambiguous", () => {
     const services = ["old.v1", "old.v2"].map(retiredService);
@@ -368,9 +365,8 @@ describe("a field with field_behavior (AIP-203)", () => {
   const shelf = createOpenApi([Shelves], { info });
   const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
 
-  test("is not required if responses may omit its zero value", () => {
-    expect(schema("Shelf")?.["required"]).toEqual(["place"]);
-  });
+  test("is not required if responses may omit its zero value", () =>
+    expect(schema("Shelf")?.["required"]).toEqual(["place"]));
 
   test("is required if the gateway writes zero values", () => {
     const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
@@ -402,9 +398,8 @@ describe("a field with field_behavior (AIP-203)", () => {
     expect(operation("PUT /v1/legacies/{name}", legacy).requestBody).not.toHaveProperty("required");
   });
 
-  test("is required if it is a required field of proto2", () => {
-    expect(createOpenApi([LegacySink], { info }).components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
-  });
+  test("is required if it is a required field of proto2", () =>
+    expect(createOpenApi([LegacySink], { info }).components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]));
 });
 
 describe("the extension x-rpc of an operation", () => {
@@ -426,9 +421,8 @@ describe("the extension x-rpc of an operation", () => {
   });
 });
 
-test("a NullValue field's schema is null instead of an enum", () => {
-  expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
-});
+test("a NullValue field's schema is null instead of an enum", () =>
+  expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null }));
 
 test("a NullValue parameter's schema is the enum", () => {
   const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
@@ -452,12 +446,11 @@ test("64-bit integers may be numbers if one of two services sets int64Numbers", 
   expect(components?.schemas?.["Shelf"]).toHaveProperty("properties.widthMm.type", ["integer", "string"]);
 });
 
-test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted", () => {
+test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted", () =>
   expect(omitted).toEqual([
     "GET /v1/match/{f_string}: OpenAPI cannot distinguish it from the operation at /v1/match/{f_string}",
     "PROPFIND /v1/custom/{f_string}: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can",
-  ]);
-});
+  ]));
 
 test("query parameters of all operations count toward the document's limit", () => {
   const count = maxDocumentFields / maxOperationFields;

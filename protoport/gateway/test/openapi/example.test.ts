@@ -47,11 +47,8 @@ function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
   return Array.isArray(examples) ? examples[0] : undefined;
 }
 
-function requiredOf(parameters: readonly OpenApiParameter[]): string {
-  return parameters
-    .flatMap(({ in: place, required, name }) => (place === "query" && required ? [`${name}=7`] : []))
-    .join("&");
-}
+const requiredOf = (parameters: readonly OpenApiParameter[]): string =>
+  parameters.flatMap(({ in: place, required, name }) => (place === "query" && required ? [`${name}=7`] : [])).join("&");
 
 const bodies = Object.entries(paths).flatMap(([path, item]) =>
   Object.entries(item).flatMap(([method, { parameters = [], requestBody }]) => {
@@ -63,7 +60,6 @@ const bodies = Object.entries(paths).flatMap(([path, item]) =>
 );
 
 const gateway = await startKitchenSink();
-
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 test.each(bodies)(
@@ -102,9 +98,8 @@ describe("an example", () => {
     ["no Any", "any", undefined],
   ])("has %s", (_, name, want) => expect(sink?.[name]).toEqual(want));
 
-  test("has only the first of eight members of a oneof", () => {
-    expect(Object.keys(sink ?? {}).filter((name) => name.startsWith("choice"))).toEqual(["choiceText"]);
-  });
+  test("has only the first of eight members of a oneof", () =>
+    expect(Object.keys(sink ?? {}).filter((name) => name.startsWith("choice"))).toEqual(["choiceText"]));
 
   test("contains messages three levels deep", () => {
     const example = exampleOfMessage(FileDescriptorSetSchema);
@@ -136,9 +131,8 @@ describe("an example", () => {
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 
-  test("contains the required fields of a proto2 message", () => {
-    expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
-  });
+  test("contains the required fields of a proto2 message", () =>
+    expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" }));
 });
 
 test.each([

@@ -84,11 +84,10 @@ test.each<[name: string, annotations: Annotations, want: object]>(
   expect(described(annotations)).toEqual(want);
 });
 
-test("a field with OUTPUT_ONLY is optional despite REQUIRED in a oneof", () => {
+test("a field with OUTPUT_ONLY is optional despite REQUIRED in a oneof", () =>
   expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({
     schema: { isRequired: false },
-  });
-});
+  }));
 
 /** Describes `/notes` of {@link documentOf}. Each message has one field. */
 function describeNotes(
@@ -118,19 +117,17 @@ function requiredInNested(isOuterRequired: boolean, isInnerRequired: boolean): b
   return get?.parameters?.[0]?.required;
 }
 
-test("a REQUIRED field in REQUIRED messages is a required parameter", () => {
-  expect(requiredInNested(true, true)).toBe(true);
-});
+test("a REQUIRED field in REQUIRED messages is a required parameter", () =>
+  expect(requiredInNested(true, true)).toBe(true));
 
 test.each(["outer", "inner"])("a REQUIRED field in an optional %s message is an optional parameter", (optional) => {
   expect(requiredInNested(optional === "inner", optional === "outer")).toBe(undefined);
 });
 
-test("a unary request's body is required if it has a REQUIRED field", () => {
+test("a unary request's body is required if it has a REQUIRED field", () =>
   expect(describeNotes({ Note: { field: "text", isRequired: true } }).post?.requestBody).toMatchObject({
     required: true,
-  });
-});
+  }));
 
 test.each([
   { name: "of a unary request without a REQUIRED field", isRequired: false, clientStreaming: false },

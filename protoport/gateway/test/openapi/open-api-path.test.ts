@@ -55,6 +55,5 @@ test.each([
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 
-test("shapeOf() removes parameter names from a path", () => {
-  expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
-});
+test("shapeOf() removes parameter names from a path", () =>
+  expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb"));

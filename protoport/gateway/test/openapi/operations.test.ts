@@ -51,11 +51,10 @@ test.each<{ operationIds?: OperationIds; id: string }>([
   expect(idsOf(services, "full")).toEqual(["orders_v1_Admin_get", "stock_v1_Admin_get"]);
 });
 
-test("an RPC without a route does not clash", () => {
+test("an RPC without a route does not clash", () =>
   expect(idsOf({ "orders.v1.Admin": { Get: ["GET /orders"] }, "stock.v1.Admin": { Get: [] } })).toEqual([
     "v1_Admin_get",
-  ]);
-});
+  ]));
 
 test.each<{ name: string; services: Readonly<Record<string, RouteTexts>>; operationIds?: OperationIds; want: string }>([
   {
@@ -94,14 +93,12 @@ test("ids have the names of RPCs that JavaScript reserves", () => {
   expect(idsOf({ "shop.v1.Shop": { Constructor: ["GET /one"], ToString: ["GET /two"] } }, "rpc")).toEqual(want);
 });
 
-test("unknown names in operationIds are refused", () => {
-  expect(() => idsOf({}, Object("short"))).toThrow("operationIds must be one of");
-});
+test("unknown names in operationIds are refused", () =>
+  expect(() => idsOf({}, Object("short"))).toThrow("operationIds must be one of"));
 
 // Bindings with the custom kinds in HTTP rules.
 
 const selector = `${OrderService.typeName}.DeleteOrder`;
-
 type PathDescription = { readonly item: OpenApiPathItem; readonly omitted: readonly string[] };
 
 /** Describes an RPC with these rules at one path. */

@@ -83,10 +83,9 @@ describe("contentType", () => {
 
   test.each(["text/json", "application/a2a", "application/json; charset=utf-8", "application/+json", "", 1])(
     "the value %j is rejected",
-    async (contentType) => {
-      await expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
+    (contentType) =>
+      expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
         `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
-      );
-    },
+      ),
   );
 });

@@ -143,9 +143,8 @@ describe("the OpenAPI document with errorBody", () => {
     });
   });
 
-  test("describes details and the HTTP status", () => {
+  test("describes details and the HTTP status", () =>
     expect(describeErrors({ errorBody: { d: "{details}", s: "{httpStatus}" } })).toMatchObject({
       properties: { d: { type: "array" }, s: { type: "integer", description: "The HTTP status." } },
-    });
-  });
+    }));
 });

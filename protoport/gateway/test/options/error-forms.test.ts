@@ -9,8 +9,8 @@ import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "bed" }] } }];
 
-function serve(rest: RestOptions): FetchHandler {
-  return serveByFetch(
+const serve = (rest: RestOptions): FetchHandler =>
+  serveByFetch(
     {
       getReading: ({ sensor }) => {
         if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
@@ -23,7 +23,6 @@ function serve(rest: RestOptions): FetchHandler {
     },
     { rest },
   );
-}
 
 type Seen = { readonly httpStatus: number; readonly contentType: string | null; readonly text: string };
 
@@ -44,12 +43,10 @@ interface Schema {
 /** Returns where a value violates a schema by its type, its required members or its unknown members. */
 function violationsOf(value: unknown, schema: Schema, path: string): string[] {
   const { type, properties = {}, required = [], items, additionalProperties } = schema;
-  if (Array.isArray(value)) {
+  if (Array.isArray(value))
     return type === "array" ? value.flatMap((item, at) => violationsOf(item, items ?? {}, `${path}[${at}]`)) : [path];
-  }
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null)
     return (type === "integer" ? Number.isInteger(value) : type === typeof value) ? [] : [path];
-  }
   const members = Object.entries(value);
   const missing = required.filter((name) => !Object.hasOwn(value, name)).map((name) => `${path}.${name}`);
   return members.reduce<string[]>((found, [name, member]) => {
@@ -152,8 +149,7 @@ test.each([
   expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
 });
 
-test("an unknown error format is rejected at start", () => {
+test("an unknown error format is rejected at start", () =>
   expect(() => Reflect.apply(serve, undefined, [{ errors: "rfc7807" }])).toThrow(
     'rest.errors must be one of status, google, problem, got "rfc7807"',
-  );
-});
+  ));

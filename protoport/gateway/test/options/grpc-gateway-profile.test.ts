@@ -36,7 +36,6 @@ describe("the profile grpc-gateway", () => {
     expect(await send(`GET /v1/query?${name}=x`)).toEqual({ httpStatus: 200, message: undefined });
   });
 
-  test("ignores a parameter below a scalar field that the path sets", async () => {
-    expect(await send("GET /v1/verbs/a?f_string.nested=x")).toEqual({ httpStatus: 200, message: undefined });
-  });
+  test("ignores a parameter below a scalar field that the path sets", async () =>
+    expect(await send("GET /v1/verbs/a?f_string.nested=x")).toEqual({ httpStatus: 200, message: undefined }));
 });

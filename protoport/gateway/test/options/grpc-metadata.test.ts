@@ -88,16 +88,15 @@ describe("grpcMetadata", () => {
       expect(fieldValue(header, "grpc-metadata-x-early")).toBe("1");
     });
 
-    test("sends header fields of a stream with and without the prefix", async () => {
-      expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
-    });
+    test("sends header fields of a stream with and without the prefix", async () =>
+      expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1"));
 
     if (transport === "Fetch") {
       test("does not announce trailers that it cannot send", async () => {
         const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
       });
-    } else {
+    } else
       test("sends trailer fields to a client that accepts trailers", async () => {
         const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
@@ -113,7 +112,6 @@ describe("grpcMetadata", () => {
         });
         expect(head.trailer).toEqual([]);
       });
-    }
   });
 });
 

@@ -116,7 +116,6 @@ const cases = [
     body: "{}" },
 ] as const satisfies readonly Refusal[];
 const refusals: readonly Refusal[] = cases;
-
 type Untested = Exclude<NamedOption, (typeof cases)[number]["option"]>;
 // Does not compile while an option that errors name has no case.
 const isComplete: [Untested] extends [never] ? true : Untested = true;

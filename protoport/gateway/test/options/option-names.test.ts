@@ -137,6 +137,5 @@ test.each([
   expect(nearestName(misspelled, known)).toBe(nearest);
 });
 
-test("nearestName() returns undefined quickly for a very long name", () => {
-  expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined();
-});
+test("nearestName() returns undefined quickly for a very long name", () =>
+  expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined());

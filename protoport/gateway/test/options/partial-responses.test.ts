@@ -130,6 +130,5 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
   },
 );
 
-test("a selection does not apply to an error response", async () => {
-  expect(await (await send("/v1/unknown?fields=rpc")).json()).toMatchObject({ error: { code: 404 } });
-});
+test("a selection does not apply to an error response", async () =>
+  expect(await (await send("/v1/unknown?fields=rpc")).json()).toMatchObject({ error: { code: 404 } }));

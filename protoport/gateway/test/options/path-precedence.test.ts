@@ -21,7 +21,6 @@ const selector = "orders.v1.OrderService.DeleteOrder";
 const additionalBindings = [{ pattern: { case: "post", value: "/orders/{id}:delete" }, body: "*" }] as const;
 const deleting = { case: "delete", value: "/orders/{id}" } as const;
 const withBody: RestOptions["rules"] = [{ selector, pattern: deleting, additionalBindings: [...additionalBindings] }];
-
 const json: Field = ["content-type", "application/json"];
 
 const header: readonly { readonly name: string; readonly header: readonly Field[] }[] = [
@@ -32,7 +31,6 @@ const header: readonly { readonly name: string; readonly header: readonly Field[
 ];
 const queries = ["id=8", "id=7&id=8", "ID=8", "i%64=8", "id[0]=8", "id[id]=8", "order.id=8", "request.id=8", "a&id=8"];
 const bodies = ['{"id":"8"}', '{"id":8}', '[{"id":"8"}]', '{"id":"7","id":"8"}', '{"__proto__":{"id":"8"}}'];
-
 const none: readonly Field[] = [];
 const requests = ["DELETE /orders/7", "POST /orders/7:delete"].flatMap((request) => [
   ...queries.map((query) => ({ request: `${request}?${query}`, header: none, body: "" })),

@@ -15,7 +15,6 @@ import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/k
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
-
 type Sent = { readonly header?: readonly Field[]; readonly body?: string | Uint8Array };
 
 interface Received {
@@ -191,7 +190,6 @@ describe("protobufBodies", () => {
 
 describe("an RPC error for a client that accepts protobuf", () => {
   const details = [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 3n } } }];
-
   const fail = throws(new ConnectError("no sink", Code.NotFound, undefined, details));
   test.each([
     { from: "an interceptor", options: { interceptors: [() => fail] }, rest: {}, want: type },

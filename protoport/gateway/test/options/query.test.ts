@@ -58,9 +58,8 @@ describe("goDurations", () => {
     },
   );
 
-  test("a Go duration is refused without the option", async () => {
-    expect(await createSink({})("GET /v1/query?duration=5m")).toMatchObject({ httpStatus: 400 });
-  });
+  test("a Go duration is refused without the option", async () =>
+    expect(await createSink({})("GET /v1/query?duration=5m")).toMatchObject({ httpStatus: 400 }));
 });
 
 describe("structsInQuery", () => {
@@ -78,9 +77,7 @@ describe("structsInQuery", () => {
     { query: { choice_struct: '{"a":1}' }, sink: { choiceStruct: { a: 1 } } },
     { query: { structs: '{"a":1}', values: "true" }, sink: { structs: [{ a: 1 }], values: [true] } },
     { query: { "child.struct": '{"a":1}' }, sink: { child: { struct: { a: 1 } } } },
-  ])("$query sets the field", async ({ query, sink }) => {
-    expect(await asked(query)).toEqual({ sink });
-  });
+  ])("$query sets the field", async ({ query, sink }) => expect(await asked(query)).toEqual({ sink }));
 
   test.each([
     { query: { struct: "[1]" } },
@@ -95,9 +92,8 @@ describe("structsInQuery", () => {
     expect(await asked(query)).toEqual({ httpStatus: 400, message });
   });
 
-  test("a Struct is refused without the option", async () => {
-    expect(await createSink({})("GET /v1/query?struct=%7B%7D")).toMatchObject({ httpStatus: 400 });
-  });
+  test("a Struct is refused without the option", async () =>
+    expect(await createSink({})("GET /v1/query?struct=%7B%7D")).toMatchObject({ httpStatus: 400 }));
 });
 
 describe("ignoredQueryParameters", () => {

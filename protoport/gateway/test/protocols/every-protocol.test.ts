@@ -96,9 +96,8 @@ function mcpResult(members: string): Response {
   return { httpStatus: 200, header: json, body: `{"jsonrpc":"2.0","id":1,"result":{${members}}}` };
 }
 
-function mcpError(code: string, message: string): Response {
-  return mcpResult(`"content":${JSON.stringify([{ type: "text", text: `${code}: ${message}` }])},"isError":true`);
-}
+const mcpError = (code: string, message: string): Response =>
+  mcpResult(`"content":${JSON.stringify([{ type: "text", text: `${code}: ${message}` }])},"isError":true`);
 
 const readings = `{"messages":[${twoReadings.map(([, text]) => text).join(",")}]}`;
 const twoMessages = `"content":${JSON.stringify([{ type: "text", text: readings }])},"structuredContent":${readings}`;
@@ -167,14 +166,13 @@ const cases = Object.entries(protocolCases).flatMap(([protocol, protocolCase]) =
 /** The header and trailer fields that depend on the protocol. */
 const comparedFields = ["content-type", "grpc-status", "grpc-message"];
 
-function toRecord(fields: readonly Field[]): Record<string, string> {
-  return Object.fromEntries(
+const toRecord = (fields: readonly Field[]): Record<string, string> =>
+  Object.fromEntries(
     comparedFields.flatMap((name) => {
       const value = fieldValue(fields, name);
       return value === undefined ? [] : [[name, value]];
     }),
   );
-}
 
 describe("every protocol", () => {
   const connections = shared(() => new KeptConnections());

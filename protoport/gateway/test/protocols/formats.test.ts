@@ -194,9 +194,7 @@ describe("a call in each format", () => {
 
   test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
     "fails if the response exceeds writeMaxBytes ($name)",
-    async (way) => {
-      expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
-    },
+    async (way) => expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted),
   );
 
   test.each(ways)("gets the error content type if admit refuses it ($name)", async (way) => {

@@ -41,9 +41,8 @@ describe("LazyHeaders", () => {
     expect([headers.get(name), [...headers]]).toEqual(["a=1; b=2", [["cookie", "a=1; b=2"]]]);
   });
 
-  test("omits pseudo-header fields", () => {
-    expect([...new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"])]).toEqual([["x-a", "1"]]);
-  });
+  test("omits pseudo-header fields", () =>
+    expect([...new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"])]).toEqual([["x-a", "1"]]));
 
   test("returns the original list of fields until a field changes", () => {
     const headers = new LazyHeaders(fields);

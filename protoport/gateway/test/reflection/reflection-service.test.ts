@@ -14,7 +14,6 @@ import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 import { runProgram } from "../../../testing/src/process/child-program.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
-
 const host = "garden";
 
 const gateway = createGateway({

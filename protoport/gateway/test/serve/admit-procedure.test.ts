@@ -19,9 +19,8 @@ function post(path: string, contentType: string, body: Uint8Array): HttpRequest 
   return { httpMethod: "POST", path, header: [["content-type", contentType]], body };
 }
 
-function callTool(procedure: string, args: object): HttpRequest {
-  return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: args });
-}
+const callTool = (procedure: string, args: object): HttpRequest =>
+  statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: args });
 
 /** A request that names a procedure in its path or in its body. */
 interface NamedRequest {

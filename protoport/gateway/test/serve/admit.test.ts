@@ -23,9 +23,8 @@ interface Row {
   readonly refusedStatus?: 200;
 }
 
-function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
-  return rpcRequest(wireFormats[format], body, [], procedure);
-}
+const rpc = (format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest =>
+  rpcRequest(wireFormats[format], body, [], procedure);
 
 function ask(httpMethod: string, path: string, header: readonly Field[] = []): HttpRequest {
   return { httpMethod, path, header };

@@ -199,7 +199,6 @@ const refuse: Interceptor = () => () => {
 };
 
 const otherSignal = new AbortController().signal;
-
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });
 

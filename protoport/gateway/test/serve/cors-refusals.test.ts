@@ -12,9 +12,8 @@ const shop = "https://shop.example";
 const limits = { headerBytes: 2_000, urlBytes: 200, headerTimeoutMs: 300, requestTimeoutMs: 600 };
 
 /** A response's CORS fields, including duplicates. */
-function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
-  return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
-}
+const corsFields = ({ header }: Pick<HttpResponse, "header">): Field[] =>
+  header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
 
 // oxfmt-ignore
 const policies = [

@@ -28,9 +28,8 @@ describe("createCors()", () => {
     },
   );
 
-  test("refuses a string that is not *", () => {
-    expect(() => Reflect.apply(createCors, undefined, [{ origins: shop }, []])).toThrow(`got "${shop}"`);
-  });
+  test("refuses a string that is not *", () =>
+    expect(() => Reflect.apply(createCors, undefined, [{ origins: shop }, []])).toThrow(`got "${shop}"`));
 });
 
 describe("Cors.preflight()", () => {
@@ -100,9 +99,8 @@ describe("Cors.responseFields()", () => {
       expect(exposed).toContain(name);
   });
 
-  test("never allows credentials", () => {
-    expect(toObject(any.responseFields(shop))).not.toHaveProperty("access-control-allow-credentials");
-  });
+  test("never allows credentials", () =>
+    expect(toObject(any.responseFields(shop))).not.toHaveProperty("access-control-allow-credentials"));
 
   test.each([
     { origin: null, cors: listed, want: { vary: "origin" } },

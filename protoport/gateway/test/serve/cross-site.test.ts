@@ -15,15 +15,14 @@ const from = (origin: string): Field => ["origin", origin];
 const type = (value: string): Field => ["content-type", value];
 const cookie: Field = ["cookie", "session=1"];
 const credential = (scheme: string): Field => ["authorization", `${scheme} YWRhOjE=`];
-
 let handled = 0;
 let admitted = 0;
 const refusals: unknown[] = [];
 // The test's Fetch requests have no peer, so no proxy is trusted.
 const notOverFetch = "a page of the forwarded host";
 
-async function open(options: Partial<GatewayOptions> = {}): Promise<EveryTransport> {
-  return await openEveryTransport({
+const open = async (options: Partial<GatewayOptions> = {}): Promise<EveryTransport> =>
+  await openEveryTransport({
     routes: (router) => {
       router.service(GreenhouseService, {
         waterBed: () => {
@@ -37,7 +36,6 @@ async function open(options: Partial<GatewayOptions> = {}): Promise<EveryTranspo
     onError: (_, error) => void refusals.push(errorCodeOf(error)),
     ...options,
   });
-}
 
 const servers = {
   plain: await open(),

@@ -12,9 +12,8 @@ const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings
 /** The HTTP versions that each kind of server supports. */
 const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { listening: ["1.1", "2"], mounted: ["2"] };
 
-function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
-  return rpcRequest(wireFormats[format], body, [], procedure);
-}
+const rpc = (format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest =>
+  rpcRequest(wireFormats[format], body, [], procedure);
 
 const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [] });
 

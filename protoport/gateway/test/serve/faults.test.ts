@@ -20,7 +20,6 @@ const envelope = encodeEnvelope(0, Buffer.from("{}"));
 const watch: HttpRequest = { httpMethod: "POST", path: watchPath, header: [stream], body: envelope };
 const tenantKey = createContextKey<string | undefined>(undefined);
 const both: readonly HttpVersion[] = ["1.1", "2"];
-
 type Fault = { readonly error: unknown; readonly what: string };
 
 /** Returns options that collect the reported faults. */
@@ -156,7 +155,6 @@ test("a ConnectError reported as a fault is not reported again when thrown", asy
 const toError: GatewayOptions["toError"] = (thrown, { method }) =>
   new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
 const passing: Interceptor = (next) => (request) => next(request);
-
 const failing: Interceptor = () => throws("rain");
 
 describe("toError", () => {

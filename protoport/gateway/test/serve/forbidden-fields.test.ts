@@ -60,7 +60,6 @@ const endpoint: Endpoint = {
 
 const hooks = { onRequest: add("request"), admit: add("admit"), onError: add("error") };
 const gateway = await openEveryTransport({ routes, endpoints: [endpoint], onFault, ...hooks });
-
 afterAll(async () => await gateway[Symbol.asyncDispose]());
 
 beforeEach(() => {

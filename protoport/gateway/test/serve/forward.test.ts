@@ -1,12 +1,10 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
 import { registerForwarder } from "../../src/serve/forwarding-callee.ts";
-import { throws } from "../../../testing/src/callback-forms.ts";
+import { encodeEnvelope, throws, within } from "../../../testing/src/index.ts";
 
 // The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.
 
@@ -47,7 +45,6 @@ test("an undecodable response ends an intercepted call with the decoder's error"
 
 test.each<Method>(["getReading", "watchReadings"])(
   "an interceptor of %s that returns no response ends the call with an error",
-  async (method) => {
-    expect(await callThrough(() => () => Promise.resolve(JSON.parse("null")), method)).toContain('"code":"internal"');
-  },
+  async (method) =>
+    expect(await callThrough(() => () => Promise.resolve(JSON.parse("null")), method)).toContain('"code":"internal"'),
 );

@@ -7,9 +7,8 @@ import { shared } from "../../../testing/src/shared.ts";
 // The strict reader, which replaces Connect's codec in streams, must not lose any fields.
 
 const gateway = shared(() => startKitchenSink());
-async function exchangeStream(...messages: readonly string[]): Promise<unknown[]> {
-  return await exchangeStreamWith(gateway, ...messages);
-}
+const exchangeStream = async (...messages: readonly string[]): Promise<unknown[]> =>
+  await exchangeStreamWith(gateway, ...messages);
 
 async function exchangeStreamWith({ address }: TestGateway, ...messages: readonly string[]): Promise<unknown[]> {
   const { body } = await exchangeHttp2(address, {

@@ -68,9 +68,8 @@ const { grpc } = wireFormats;
 const getReading = `/${GreenhouseService.typeName}/GetReading`;
 const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
 
-function callOf(procedure: string, ...header: readonly Field[]): HttpRequest {
-  return rpcRequest(grpc, encodeEmpty(grpc), header, procedure);
-}
+const callOf = (procedure: string, ...header: readonly Field[]): HttpRequest =>
+  rpcRequest(grpc, encodeEmpty(grpc), header, procedure);
 
 describe.each(["the engine's HTTP/2", "a handler in node:http2"] as const)("over %s", (transport) => {
   test.each([

@@ -113,7 +113,6 @@ const options: GatewayOptions = {
 };
 
 const gateway = await openEveryTransport(options);
-
 afterAll(async () => await gateway[Symbol.asyncDispose]());
 
 /** Waters a bed with an error thrown at a place. */

@@ -56,7 +56,6 @@ const gateway = await openEveryTransport({
 });
 
 afterAll(async () => await gateway[Symbol.asyncDispose]());
-
 const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 

@@ -11,7 +11,6 @@ import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-forma
 // behave the same after changing its import.
 
 type Override = Partial<ConnectRouterOptions>;
-
 const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
@@ -75,7 +74,6 @@ describe("router options", () => {
       want: ["grpc", "POST"] },
   ];
   test.for(rows)("$title", async ({ of = {}, own, want }) => expect(await servedCalls(of, own)).toEqual(want));
-
   const none: Override = { grpc: false, grpcWeb: false, connect: false };
   const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
     { title: "a gateway without a protocol", of: none, error: /all protocols are disabled/ },

@@ -14,6 +14,5 @@ test("PathIndex finds the same values as a Map for any paths", () => {
   );
 });
 
-test("PathIndex distinguishes strings whose lengths have the same last 14 bits", () => {
-  expect(new PathIndex([["a".repeat(16), "short"]]).get("a".repeat(16 + 2 ** 14))).toBeUndefined();
-});
+test("PathIndex distinguishes strings whose lengths have the same last 14 bits", () =>
+  expect(new PathIndex([["a".repeat(16), "short"]]).get("a".repeat(16 + 2 ** 14))).toBeUndefined());

@@ -56,11 +56,11 @@ const cases: readonly Case[] = [
 const ran: string[] = [];
 
 /** Starts a greenhouse whose visitors have only the scope to read. */
-async function startGuarded(
+const startGuarded = async (
   waterBed: (note: string, context: HandlerContext) => void | Promise<void> = () => {},
   listen: TestListenOptions = {},
-): Promise<TestGreenhouse> {
-  return await startGreenhouse(
+): Promise<TestGreenhouse> =>
+  await startGreenhouse(
     {
       waterBed: async ({ note }, context) => {
         ran.push("handler");
@@ -89,7 +89,6 @@ async function startGuarded(
     },
     listen,
   );
-}
 
 beforeEach(() => {
   ran.length = 0;

@@ -11,7 +11,6 @@ import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.
 type Handlers = Parameters<typeof startGreenhouse>[0];
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));
-
 type Readings = { readonly sensors: readonly string[]; readonly error: ConnectError | undefined };
 
 /** Reads a stream until it ends or fails. */
@@ -251,7 +250,6 @@ function unchecked(value?: object): never {
 }
 
 const broken: Next = throws(new Error("no iterator"));
-
 const end: Next = () => Promise.resolve({ done: true, value: undefined });
 
 /** Yields this many readings, and then the result of `next`. */

@@ -74,12 +74,11 @@ test.each(["/v1/sinks", "/kitchensink.v1.KitchenSink/Create"])(
 );
 
 /** Creates a gateway with two RPCs, whose descriptors are from two files with one name. */
-function createFromTwoFiles(other: typeof GreenhouseService): Gateway {
-  return createGateway({
+const createFromTwoFiles = (other: typeof GreenhouseService): Gateway =>
+  createGateway({
     visibility: { allow: ["INTERNAL"] },
     routes: (router) => router.rpc(other.method.waterBed, () => ({})).rpc(greenhouse.method.getReading, () => ({})),
   });
-}
 
 test("two equal files with one name keep the HTTP rules of both", async () => {
   const gateway = createFromTwoFiles(restrictedServices().find(isGreenhouse) ?? GreenhouseService);

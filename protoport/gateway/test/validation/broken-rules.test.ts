@@ -123,11 +123,10 @@ test.for(typeErrors)("if a rule's expression %s, the gateway does not start", ([
 test("a type error in a nested message is listed once", () => {
   const celExpression = ["this.title == 'x'"];
   const text = "cannot use the validation rules:\n- notes.Note: field not found: title";
-  for (const ofOuter of [{}, { celExpression: ["true"] }]) {
+  for (const ofOuter of [{}, { celExpression: ["true"] }])
     expect(() => start({ ofMessage: { celExpression }, isNested: true, ofOuter })).toThrow(
       expect.objectContaining({ message: text }),
     );
-  }
 });
 
 const dependingOnMessages: readonly (readonly [string, Rules])[] = [

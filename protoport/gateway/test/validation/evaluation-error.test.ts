@@ -13,13 +13,11 @@ beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());
 
 /** Returns whether a rule's failure is reported to `onFault`. */
-function isReported(
+const isReported = (
   rules: FailedRules,
   text: string,
   type: typeof EmptySchema | typeof TimestampSchema = EmptySchema,
-): boolean {
-  return takeFault(rules.errorFor(type, new Error(text))) !== undefined;
-}
+): boolean => takeFault(rules.errorFor(type, new Error(text))) !== undefined;
 
 test("a rule's evaluation error is reported once per minute", () => {
   const rules = new FailedRules();
@@ -85,9 +83,8 @@ test("sampleMessages returns a message with a value for each type", () => {
   expect(Object.keys(Object(full).labels).toSorted()).toEqual(words.toSorted());
 });
 
-test("sampleMessages sets the first field of a oneof", () => {
-  expect(full).toMatchObject({ choice: { case: "choiceText", value: "a" } });
-});
+test("sampleMessages sets the first field of a oneof", () =>
+  expect(full).toMatchObject({ choice: { case: "choiceText", value: "a" } }));
 
 test("findTypeErrors evaluates a type in several input types only once", () => {
   const counts = new Map<string, number>();

@@ -18,7 +18,7 @@ const options = { info: { title: "Signup", version: "1.0.0" } };
 const schemasOf = (openApiOptions: OpenApiOptions): Readonly<Record<string, OpenApiSchema>> =>
   createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");
 
-test("a message's schema contains keywords for its rules", () => {
+test("a message's schema contains keywords for its rules", () =>
   expect(schemasOf({ ...options, validation })).toMatchObject({
     // oxfmt-ignore
     Account: {
@@ -29,8 +29,7 @@ test("a message's schema contains keywords for its rules", () => {
         labels: { propertyNames: { maxLength: 1_000_000 }, additionalProperties: { minLength: 1 } } },
     },
     Address: { required: ["zip"], properties: { zip: { pattern: "^[0-9]{5}$" } } },
-  });
-});
+  }));
 
 test("a tool's input schema contains keywords for the rules", async () => {
   const mcp = createMcp({ tools: ["signup.v1.SignupService.Register"], validation });

@@ -128,9 +128,8 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
   expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
 });
 
-test("the schema of a required field with presence accepts the zero value", () => {
-  expect(keywordsOfField("maybeInt64", { required: true })?.value).toEqual({});
-});
+test("the schema of a required field with presence accepts the zero value", () =>
+  expect(keywordsOfField("maybeInt64", { required: true })?.value).toEqual({}));
 
 test.each<{ name: string; field: keyof typeof SinkSchema.field; rules: Rules; want: FieldKeywords }>(
   // oxfmt-ignore

@@ -3,12 +3,11 @@ import { Code, ConnectError, createClient, type Client, type Interceptor } from 
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { collect } from "../../../testing/src/collect.ts";
 import type { OnFault } from "../../src/index.ts";
 import { startSignup, validAccount } from "../../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
-import { shared } from "../../../testing/src/shared.ts";
+import { collect, shared } from "../../../testing/src/index.ts";
 
 // Requests that satisfy or violate buf.validate rules, as clients in each protocol send them.
 
@@ -40,13 +39,11 @@ const errorOf = async (call: Promise<unknown>): Promise<ConnectError> =>
   );
 
 describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("validation over %s", (protocol) => {
-  test("passes a valid request to the handler", async () => {
-    await expect(clientOf(protocol).register(validAccount)).resolves.toMatchObject({ count: expect.any(Number) });
-  });
+  test("passes a valid request to the handler", () =>
+    expect(clientOf(protocol).register(validAccount)).resolves.toMatchObject({ count: expect.any(Number) }));
 
-  test("does not affect an RPC without rules", async () => {
-    await expect(clientOf(protocol).ping({ count: 3 })).resolves.toMatchObject({ count: 3 });
-  });
+  test("does not affect an RPC without rules", () =>
+    expect(clientOf(protocol).ping({ count: 3 })).resolves.toMatchObject({ count: 3 }));
 
   const calls: readonly (readonly [string, (client: Client<typeof SignupService>) => Promise<unknown>])[] = [
     ["a unary request", (client) => client.register(short)],
@@ -120,18 +117,16 @@ describe("validation over REST", () => {
     const onFault: OnFault = (_, what, request, errorCode) =>
       void faults.push({ what, errorCode, procedure: request?.procedure });
     await using own = await startSignup(validation, { onFault });
-    for (let calls = 1; calls <= 3; calls++) {
+    for (let calls = 1; calls <= 3; calls++)
       await expect(post({ ...validAccount, divisor: calls }, {}, own)).resolves.toMatchObject([400, { code: 3 }]);
-    }
     const procedure = "/signup.v1.SignupService/Register";
     expect(faults).toEqual([
       { what: "cannot evaluate a rule of signup.v1.Account", errorCode: "ERR_RULES_VIOLATED", procedure },
     ]);
   });
 
-  test("evaluates rules after interceptors have run", async () => {
-    await expect(post(short, { guest: "1" })).resolves.toEqual([403, expect.objectContaining({ code: 7 })]);
-  });
+  test("evaluates rules after interceptors have run", () =>
+    expect(post(short, { guest: "1" })).resolves.toEqual([403, expect.objectContaining({ code: 7 })]));
 
   test("lists at most 20 violations", async () => {
     const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 99 }, () => ({})) });

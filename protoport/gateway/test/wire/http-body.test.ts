@@ -38,17 +38,15 @@ function keeper() {
 }
 
 /** Yields five bytes in two pieces that are `turns` turns apart, in a stream with an announced length. */
-function inTwoPieces(row: { readonly length: number | string; readonly turns: number }) {
-  return {
-    async *download(_: unknown, { responseHeader }: HandlerContext) {
-      responseHeader.set("content-length", String(row.length));
-      yield { contentType: "a/b", data: bytes.subarray(0, 3) };
-      // Waits two turns for each, because the gateway sends chunks only when a turn ends.
-      for (let end = 0; end < 2 * row.turns; end += 1) await nextTurn();
-      yield { data: bytes.subarray(3) };
-    },
-  };
-}
+const inTwoPieces = (row: { readonly length: number | string; readonly turns: number }) => ({
+  async *download(_: unknown, { responseHeader }: HandlerContext) {
+    responseHeader.set("content-length", String(row.length));
+    yield { contentType: "a/b", data: bytes.subarray(0, 3) };
+    // Waits two turns for each, because the gateway sends chunks only when a turn ends.
+    for (let end = 0; end < 2 * row.turns; end += 1) await nextTurn();
+    yield { data: bytes.subarray(3) };
+  },
+});
 
 describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
   const { version, http2 } = way;

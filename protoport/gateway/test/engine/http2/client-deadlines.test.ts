@@ -15,7 +15,6 @@ const ignore = (): undefined => undefined;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());
-
 const idleSeconds = 3_600;
 
 /** A connection with one call to a server that acknowledges PINGs until it is frozen, and otherwise is silent. */

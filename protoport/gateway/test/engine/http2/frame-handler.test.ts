@@ -21,9 +21,8 @@ interface FrameCase {
 }
 
 /** Returns test cases with the same outcome. Their frames are given by case name. */
-function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameCase[] {
-  return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
-}
+const casesWith = (want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameCase[] =>
+  Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
 
 /** Valid frames, and stream errors. The connection stays open. */
 // oxfmt-ignore

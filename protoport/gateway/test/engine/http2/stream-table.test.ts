@@ -16,7 +16,7 @@ test("absenceOf remembers the last 1,024 streams that the server has reset", () 
 // Many of 300 identifiers share their first slot, even in a table that has grown to 256 slots.
 const ids = fc.integer({ min: 0, max: 300 }).map((n) => 2 * n + 1);
 
-test("OpenStreams finds the open streams after any additions and deletions", () => {
+test("OpenStreams finds the open streams after any additions and deletions", () =>
   fc.assert(
     fc.property(fc.array(ids, { maxLength: 200 }), (toggled) => {
       const streams = new OpenStreams<IdentifiedStream>();
@@ -33,8 +33,7 @@ test("OpenStreams finds the open streams after any additions and deletions", () 
       }
       expect([...streams.values()]).toStrictEqual([...expected.values()].toSorted((a, b) => a.id - b.id));
     }),
-  );
-});
+  ));
 
 test("OpenStreams ignores the deletion of an unknown identifier", () => {
   const streams = new OpenStreams<IdentifiedStream>();

@@ -17,7 +17,7 @@ test.each([
 ])("copyIfPooled() returns %s without a copy", (_what, bytes) => expect(copyIfPooled(bytes)).toBe(bytes));
 
 describe("CollectedBytes", () => {
-  test("joins the pieces for any announced length", () => {
+  test("joins the pieces for any announced length", () =>
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat({ max: 2000 }), (pieces, announcedBytes) => {
         const collected = new CollectedBytes(announcedBytes, 2400);
@@ -25,8 +25,7 @@ describe("CollectedBytes", () => {
         expect(collected.byteLength).toBe(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
         expect(Buffer.from(collected.bytes)).toEqual(Buffer.concat(pieces));
       }),
-    );
-  });
+    ));
 
   test.each([
     { announced: 0xffff_ffff, times: 8 },

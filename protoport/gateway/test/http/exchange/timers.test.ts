@@ -5,7 +5,6 @@ import { within } from "../../../../testing/src/deadline.ts";
 // Node warns about a timer that overflows.
 const warnings: Error[] = [];
 const warn = (warning: Error): void => void warnings.push(warning);
-
 beforeEach(() => void process.on("warning", warn));
 afterEach(() => {
   process.off("warning", warn);

@@ -140,9 +140,8 @@ test.each<[name: string, header: Record<string, string>, want: object]>(
   expect(clientOf("x-forwarded", header)).toEqual(want);
 });
 
-function listOf(count: number, itemOf: (at: number) => string): string {
-  return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
-}
+const listOf = (count: number, itemOf: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
 
 /** Returns which item applies, from 1, or 0 for none. */
 const believedOf = (items: number, hops: number): number => (items === hops ? Math.min(items, 1) : items);
@@ -187,9 +186,8 @@ test.each(["x-forwarded", "forwarded"] as const)("clientOf() ignores %s fields o
   expect(clientOf(fields, header, stranger)).toEqual(stranger);
 });
 
-test("clientOf() ignores all header fields with fields: none", () => {
-  expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
-});
+test("clientOf() ignores all header fields with fields: none", () =>
+  expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer));
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])('has("%s") returns true', (address) =>
   expect(createTrustedProxies({ addresses }).has(address)).toBe(true),

@@ -186,13 +186,11 @@ test("hidden fields are removed from oneof rules in buf.validate", () => {
   const optionsOf = (typeName: string, allow: readonly string[]): unknown => {
     const options = create(MessageOptionsSchema);
     options.$unknown = [others, complete];
-    const messageType = ["Order", "Open"].map((name) => {
-      return {
-        name,
-        field: [field("secret", 1, name === "Open" ? {} : { options: ofField }), field("text", 2)],
-        options,
-      };
-    });
+    const messageType = ["Order", "Open"].map((name) => ({
+      name,
+      field: [field("secret", 1, name === "Open" ? {} : { options: ofField }), field("text", 2)],
+      options,
+    }));
     const file = [{ name: "a.proto", package: "a", syntax: "proto3", messageType }];
     const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
     return readDescriptorSet(set, { allow }).types.getMessage(`a.${typeName}`)?.proto.options?.$unknown;

@@ -203,6 +203,5 @@ test("declaredNames returns the services and RPCs in all files", () => {
   expect(declaredNames(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })))).toEqual(want);
 });
 
-test("declaredNames rejects bytes that are not protobuf", () => {
-  expect(() => declaredNames(new TextEncoder().encode("syntax = "))).toThrow();
-});
+test("declaredNames rejects bytes that are not protobuf", () =>
+  expect(() => declaredNames(new TextEncoder().encode("syntax = "))).toThrow());

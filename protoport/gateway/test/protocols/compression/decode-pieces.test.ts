@@ -27,7 +27,6 @@ test.each(
       "the client has disconnected"],
   ],
 )("%s release their decompression windows", async (_name, compression, open, error) => {
-  for (let bodies = 0; bodies < minBodies; bodies++) {
+  for (let bodies = 0; bodies < minBodies; bodies++)
     await expect(collect(compression.decodePieces(open(), 0, new AbortController().signal))).rejects.toThrow(error);
-  }
 });

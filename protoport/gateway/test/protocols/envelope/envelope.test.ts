@@ -12,9 +12,8 @@ import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 const limitBytes = 10;
 const bytes = (...values: readonly number[]): Uint8Array => Uint8Array.from(values);
 
-test("the prefix of a message contains the length in network byte order", () => {
-  expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]);
-});
+test("the prefix of a message contains the length in network byte order", () =>
+  expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]));
 
 describe("readSingleEnvelope", () => {
   test.each([
@@ -44,7 +43,7 @@ describe("readSingleEnvelope", () => {
     expect(() => readSingleEnvelope(input, limitBytes)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("reads the output of writeEnvelope", () => {
+  test("reads the output of writeEnvelope", () =>
     fc.assert(
       fc.property(fc.uint8Array(), fc.boolean(), (message, compressed) => {
         const written = writeEnvelope(compressed ? 1 : 0, message);
@@ -53,8 +52,7 @@ describe("readSingleEnvelope", () => {
         expect(read.compressed).toBe(compressed);
         expect(Buffer.from(read.bytes).equals(message)).toBe(true);
       }),
-    );
-  });
+    ));
 });
 
 describe("EnvelopeReader", () => {
@@ -126,9 +124,7 @@ describe("EnvelopeReader", () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {
-        for await (const message of readAll(octets, stream.byteLength)) {
-          expect(message.byteLength).not.toBe(0);
-        }
+        for await (const message of readAll(octets, stream.byteLength)) expect(message.byteLength).not.toBe(0);
       };
     };
     const long = Buffer.from(writeEnvelope(0, Buffer.alloc(32_000)));

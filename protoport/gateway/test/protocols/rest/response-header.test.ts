@@ -39,9 +39,8 @@ describe("toRestHeader()", () => {
     expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]),
   );
 
-  test("keeps a tab and non-ASCII bytes in values", () => {
-    expect(toRestHeader(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
-  });
+  test("keeps a tab and non-ASCII bytes in values", () =>
+    expect(toRestHeader(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]));
 });
 
 // The content of a google.api.HttpBody may be untrusted, but browsers give it this server's origin.

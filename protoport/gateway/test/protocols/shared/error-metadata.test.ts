@@ -75,10 +75,8 @@ const gateway = await openEveryTransport({
 });
 
 afterAll(async () => await gateway[Symbol.asyncDispose]());
-
 const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
-
 const connectJson: Field = ["content-type", "application/connect+json"];
 const message = encodeEnvelope(0, Buffer.from("{}"));
 

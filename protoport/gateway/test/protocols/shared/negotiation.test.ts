@@ -40,9 +40,8 @@ test.each([
   expect(negotiateCoding(sent, codings)?.name).toBe(want);
 });
 
-test("readAccept() omits items without a name", () => {
-  expect(readAccept(", ;q=0.5, a;q=0.2").map(({ name }) => name)).toEqual(["a"]);
-});
+test("readAccept() omits items without a name", () =>
+  expect(readAccept(", ;q=0.5, a;q=0.2").map(({ name }) => name)).toEqual(["a"]));
 
 test.each([
   { sent: "identity", want: "identity" },

@@ -92,9 +92,8 @@ test.each(Object.entries(defaultLimits))("the default of the limit %s is documen
   expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
 });
 
-test("gateway-options.md documents the default of readMaxBytes", () => {
-  expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
-});
+test("gateway-options.md documents the default of readMaxBytes", () =>
+  expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes));
 
 // connect-node's defaults, which are also the gateway's.
 const ofConnect = validateUniversalHandlerOptions({});

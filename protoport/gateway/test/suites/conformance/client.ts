@@ -17,7 +17,6 @@ import { type ConformancePayload, ConformancePayloadSchema, ConformanceService, 
 
 const registry = createRegistry(file_connectrpc_conformance_v1_service);
 const transports = new Map<string, GrpcTransport>();
-
 const endOf = (read: Buffer): number => (read.byteLength < 4 ? Number.POSITIVE_INFINITY : 4 + read.readUInt32BE(0));
 
 async function answer(request: ClientCompatRequest): Promise<void> {
@@ -119,11 +118,10 @@ class Turns {
   }
 
   async wait(): Promise<void> {
-    if (this.#turns === 0) {
+    if (this.#turns === 0)
       await new Promise<void>((resolve) => {
         this.#resume = resolve;
       });
-    }
     this.#turns--;
   }
 }

@@ -60,11 +60,10 @@ function serverOf(from: ServerCompatRequest): Server {
   const { tls } = tlsOf(from);
   // Node closes connections idle for five seconds. A request sent at that moment fails for such a client.
   const options = { ...tls, keepAliveTimeout: 0 };
-  if (from.httpVersion === HTTPVersion.HTTP_VERSION_1) {
+  if (from.httpVersion === HTTPVersion.HTTP_VERSION_1)
     return tls === undefined
       ? http.createServer(options, gateway.handler)
       : https.createServer(options, gateway.handler);
-  }
   return tls === undefined ? http2.createServer(gateway.handler) : http2.createSecureServer(tls, gateway.handler);
 }
 

@@ -6,7 +6,6 @@ import { join } from "node:path";
 // 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
-
 const suiteVersion = "v1.0.7";
 
 /** 64 MiB, because `--trace` prints the bytes for every failing case. */
@@ -50,9 +49,8 @@ const suite = join(goPath(), "bin", "connectconformance");
 
 /** Runs the suite for some servers, and sets the exit code. */
 export function runConformance(servers: readonly Served[]): void {
-  if (!isInstalled()) {
+  if (!isInstalled())
     execFileSync("go", ["install", `${suiteModule}/cmd/connectconformance@${suiteVersion}`], { stdio: "inherit" });
-  }
   generateMessages();
   // The server imports the code that was just generated, so its types could not be checked before.
   execFileSync("tsc", ["-p", folder], { stdio: "inherit" });

@@ -39,7 +39,6 @@ const headers = (id: number, hex: string, flags: number): Buffer =>
   frameBytes(frame(frameType.headers, flags, id, Buffer.from(hex, "hex")));
 const settings = frameBytes(frame(frameType.settings, 0, 0));
 const response = "88400c636f6e74656e742d74797065106170706c69636174696f6e2f67727063";
-
 const octets = Array.from('\0\x01\t\n\r \x7f\x80\xff!"#%(),/:;<@A[\\^`{|}~az09');
 const values = ["", "0", "00", "-0", "0, 0", "*", "?a", "http://x/", "gopher", "a:b:c", "u@a", "Trailers", "CONNECT"];
 const names = [":method", ":scheme", ":path", ":authority", ":protocol", ":status", "host", "te", "content-length"];

@@ -18,11 +18,7 @@ const limits = { ...defaultHttp2Limits, concurrentStreams: 4, ...windows };
 const opening = Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0))]);
 
 /** A stream as a server has read it. */
-interface Read {
-  readonly fields: readonly string[];
-  body: string;
-  isComplete: boolean;
-}
+type Read = { readonly fields: readonly string[]; body: string; isComplete: boolean };
 type Reads = Map<number, Read>;
 
 /** The bytes that choose how a side behaves, so that an input behaves alike whenever it is repeated. */

@@ -20,7 +20,6 @@ const targets = { http1: http1Problem, http2: http2ServerProblem, client: http2C
 type Target = keyof typeof targets;
 const targetNames: readonly Target[] = ["http1", "http2", "client"];
 type Input = { readonly target: Target; readonly bytes: Buffer };
-
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "20" }, input: { type: "string" } } });
 
 /** Maximum bytes in an input: more than a head, a window or a chunk needs to exceed its limit. */

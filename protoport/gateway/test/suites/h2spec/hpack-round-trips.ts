@@ -168,5 +168,4 @@ function toJson({ tableSizes: TableSizes, fields, sensitive }: HeaderList): obje
 }
 
 const inJson = (text: string): string => Buffer.from(text, "latin1").toString("base64");
-
 const fromJson = (text: string): string => Buffer.from(text, "base64").toString("latin1");

@@ -15,7 +15,6 @@ import { runRoundTrips } from "./hpack-round-trips.ts";
 // Go's HPACK exchanges random header lists with the engine's. `-- --seed 42` repeats one connection's lists.
 
 type Tally = { readonly passed: number; readonly failed: number };
-
 const suiteModule = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
 /** This release's cases, including the strict ones. */

@@ -10,9 +10,8 @@ const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.metho
   (binding) => binding.method !== KitchenSink.method.fail,
 );
 
-function oneOf(words: string, ...more: readonly string[]): fc.Arbitrary<string> {
-  return fc.constantFrom(...words.split(" "), ...more);
-}
+const oneOf = (words: string, ...more: readonly string[]): fc.Arbitrary<string> =>
+  fc.constantFrom(...words.split(" "), ...more);
 
 // Strings that have caused errors in parsers before.
 const nasty = oneOf(
@@ -113,7 +112,6 @@ function encode(text: string): Uint8Array {
 }
 
 const requestsPerProperty = numRunsOf(100);
-
 let gateway: TestGateway;
 let http2: Http2Connection;
 
@@ -155,19 +153,17 @@ class Http1Client {
 }
 
 describe("a random request", () => {
-  test("never causes an internal error over HTTP/2", async () => {
+  test("never causes an internal error over HTTP/2", async () =>
     await fc.assert(
       fc.asyncProperty(anyRequest, async (request) => expectNoServerError(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },
-    );
-  });
+    ));
 
-  test("never causes an internal error with random field values", async () => {
+  test("never causes an internal error with random field values", async () =>
     await fc.assert(
       fc.asyncProperty(typedRequest, async (request) => expectNoServerError(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },
-    );
-  });
+    ));
 
   test("never causes an internal error over HTTP/1.1", async () => {
     using http1 = new Http1Client();

@@ -131,16 +131,13 @@ describe.each([
       tool = await openTool(`kitchensink_v1_${name}`, ignoreUnknownFields);
     });
 
-    test("accepts each edge value that its schema accepts", async () => {
-      expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(minEdges);
-    });
+    test("accepts each edge value that its schema accepts", async () =>
+      expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(minEdges));
 
-    test("accepts each mutated message that its schema accepts", async () => {
-      expect(await callWith(tool, mutantsOf(desc, required))).toBeGreaterThan(50);
-    });
+    test("accepts each mutated message that its schema accepts", async () =>
+      expect(await callWith(tool, mutantsOf(desc, required))).toBeGreaterThan(50));
   });
 });
 
-test("each listed exception applies to at least one message", () => {
-  expect([...applied].toSorted()).toEqual(Object.keys(exceptions).toSorted());
-});
+test("each listed exception applies to at least one message", () =>
+  expect([...applied].toSorted()).toEqual(Object.keys(exceptions).toSorted()));

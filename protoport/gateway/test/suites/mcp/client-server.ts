@@ -8,11 +8,7 @@ import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink
 export const credential = "Bearer gardener";
 
 /** A server for clients. Dispose it with `await using`. */
-export interface ClientServer {
-  readonly url: string;
-  cancelled(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type ClientServer = { readonly url: string; cancelled(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
 /** Starts a server with a tool for each kind of RPC, and with every field type. */
 export async function startClientServer(): Promise<ClientServer> {

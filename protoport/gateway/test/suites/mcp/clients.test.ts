@@ -33,9 +33,7 @@ test.each([
   { name: "the TypeScript SDK 1", call: () => callAll(server, connect1) },
   { name: "the Python client (stateless)", call: () => callFromPython("2026-07-28") },
   { name: "the Python client (with initialize)", call: () => callFromPython("legacy") },
-])("$name lists and calls tools", async ({ call }) => {
-  expect(await call()).toEqual(expected);
-});
+])("$name lists and calls tools", async ({ call }) => expect(await call()).toEqual(expected));
 
 describe("the MCP inspector's command line", () => {
   test("finds no error in the schemas of tools", async () => {

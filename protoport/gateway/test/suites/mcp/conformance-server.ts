@@ -11,8 +11,8 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /** Creates a gateway with the tools that the conformance suite calls. */
-export function createConformanceServer(): Gateway {
-  return createGateway({
+export const createConformanceServer = (): Gateway =>
+  createGateway({
     routes: (router) => {
       router.service(GreenhouseService, {
         getReading: () => ({ sensor: "This is a simple text response for testing.", degreesCelsius: 21 }),
@@ -34,4 +34,3 @@ export function createConformanceServer(): Gateway {
       },
     }),
   });
-}

@@ -38,13 +38,11 @@ test.each(upstreams)("MCP clients get errors and streams from $name, and can can
   for (const client of [await connect2(url, "2026-07-28", ""), await connect1(url, "")]) {
     const failed = await client.callTool({ name: "transcoding_v1_EchoService_Fail", arguments: { code: 9 } });
     expect(failed).toMatchObject({ isError: true, content: [{ text: "FAILED_PRECONDITION: as asked" }] });
-
     const count = { name: "transcoding_v1_StreamService_Count", arguments: { count: 3 } };
     let progress = 0;
     const result = await client.callTool(count, { onprogress: () => void (progress += 1) });
     const messages = [1, 2, 3].map((index) => ({ index, text: "item" }));
     expect({ messages: result["structuredContent"], progress }).toEqual({ messages: { messages }, progress: 3 });
-
     const controller = new AbortController();
     const options = { signal: controller.signal, onprogress: () => controller.abort() };
     await expect(client.callTool(count, options)).rejects.toThrow(/abort/i);

@@ -40,9 +40,8 @@ test("the output schema accepts the JSON of random messages", () => {
   expect(checked).toBeGreaterThan(300);
 });
 
-test("the input and output schemas accept a message with every field type", () => {
-  expect([isInput(everyType), isOutput(everyType)]).toEqual([true, true]);
-});
+test("the input and output schemas accept a message with every field type", () =>
+  expect([isInput(everyType), isOutput(everyType)]).toEqual([true, true]));
 
 describe.each([
   ["an integer as a string", '{"fInt32":"7"}', { fInt32: 7 }],

@@ -78,7 +78,6 @@ class SignIn {
 }
 
 type Registered = { client_id: string };
-
 type Tokens = { access_token: string; token_type: string };
 
 /** Calls a tool with a client that has no token at first, and returns the structured result. */

@@ -10,10 +10,8 @@ import {
 // oxfmt-ignore
 import { createBearerAuth, createResourceMetadata, openTokenVerifier, principalKey
 } from "../../../../auth/src/index.ts";
-import {
-  type AuthorizationServer,
-  startAuthorizationServer,
-} from "../../../../testing/src/auth/authorization-server.ts";
+import { startAuthorizationServer } from "../../../../testing/src/auth/authorization-server.ts";
+import type { AuthorizationServer } from "../../../../testing/src/auth/authorization-server.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder, freePort, projectFolder, quietLog, startGreenhouse } from "../../../../testing/src/index.ts";
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";

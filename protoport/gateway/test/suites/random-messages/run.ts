@@ -20,7 +20,6 @@ const { values } = parseArgs({
 
 const kinds = ["read", "written", "odd"] as const;
 const ways = ["fast", "fallback"] as const;
-
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const first = values.seed === undefined ? testSeed : Number(values.seed);
 const maxMessages = values.seed === undefined ? Number(values.messages) : 1;

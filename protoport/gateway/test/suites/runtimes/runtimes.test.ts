@@ -2,11 +2,9 @@ import { once } from "node:events";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { type Address, exchangeHttp1, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp1
-} from "../../../../testing/src/http/index.ts";
-// oxfmt-ignore
-import { type CommandLine, createTempFolder, readOutcome, rpcRequest, startProgram, wireFormats
+import { createTempFolder, exchangeHttp1, fieldValue, openHttp1, readOutcome, rpcRequest, startProgram, wireFormats
 } from "../../../../testing/src/index.ts";
+import type { Address, CommandLine, Field, HttpRequest, HttpResponse } from "../../../../testing/src/index.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 // The examples over Fetch, each on its runtime, bundled as for a worker, without node.
@@ -29,7 +27,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => folder[Symbol.dispose]());
-
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];
 const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
@@ -75,11 +72,9 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
   });
 
   // workerd closes a connection on which the client still sends, so the response may be lost.
-  if (name !== "workerd") {
-    test("refuses a body over its limit with 413", async () => {
-      expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
-    });
-  }
+  if (name !== "workerd")
+    test("refuses a body over its limit with 413", async () =>
+      expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413));
 
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
     "an RPC in %s gets a response",
@@ -90,9 +85,8 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
     },
   );
 
-  test("refuses gRPC", async () => {
-    expect((await ask(rpcRequest(wireFormats.grpc, Buffer.of(), [], `${service}/WaterBed`))).httpStatus).toBe(415);
-  });
+  test("refuses gRPC", async () =>
+    expect((await ask(rpcRequest(wireFormats.grpc, Buffer.of(), [], `${service}/WaterBed`))).httpStatus).toBe(415));
 
   test("serves other calls after a client cancels a stream", async () => {
     using connection = await openHttp1(address);

@@ -22,7 +22,6 @@ import { readCaseTypes } from "./case-types.ts";
 const temporary = createTempFolder();
 afterAll(() => temporary[Symbol.dispose]());
 const folder = temporary.path;
-
 const { registry, methods, descriptorsFile } = await readCaseTypes(folder);
 const validation = await openValidation();
 const validator = createValidator({ registry });
@@ -30,15 +29,14 @@ const validator = createValidator({ registry });
 /** The sorted violations, each as path, rule and whether it concerns a key; or the error kind. */
 type Verdict = { readonly violations?: readonly string[]; readonly error?: "compilation" | "runtime" };
 
-function pathOf(path: FieldPath | undefined): string {
-  return (path?.elements ?? [])
+const pathOf = (path: FieldPath | undefined): string =>
+  (path?.elements ?? [])
     .map(({ fieldName, subscript }) => {
       const { value } = subscript;
       const key = typeof value === "bigint" ? String(value) : JSON.stringify(value);
       return fieldName + (value === undefined ? "" : `[${key}]`);
     })
     .join(".");
-}
 
 function verdictOf(violations: readonly Violation[]): Verdict {
   const lines = violations.map(

@@ -6,11 +6,10 @@ const note = "[kitchensink.v1.note]";
 const origin = "[kitchensink.v1.origin]";
 
 // Both REST and Connect return the same message.
-function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Case[] {
-  return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => {
+const kept = (rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Case[] =>
+  ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => {
     return { rule, request, body, want: { httpStatus: 200, json } };
   });
-}
 
 function refused(rule: string, body: string, message: string): readonly Case[] {
   const json = { code: "invalid_argument", message };

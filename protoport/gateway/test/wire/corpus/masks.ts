@@ -12,13 +12,11 @@ function body(rule: string, text: string): Case {
 }
 
 // The handler echoes the mask, which cannot be written. field-mask.test.ts tests what it contains.
-function withoutJson(rule: string, text: string): Case {
-  return {
-    rule: `field_mask.proto, JSON Encoding: ${rule}`,
-    request: `GET /v1/shelves/1?readMask=${text}`,
-    want: { httpStatus: 500, code: 13, message: "" },
-  };
-}
+const withoutJson = (rule: string, text: string): Case => ({
+  rule: `field_mask.proto, JSON Encoding: ${rule}`,
+  request: `GET /v1/shelves/1?readMask=${text}`,
+  want: { httpStatus: 500, code: 13, message: "" },
+});
 
 /** Field masks in a URL, in a body and in a response. */
 // oxfmt-ignore

@@ -5,13 +5,11 @@ function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): C
   return { rule, request, want: { rpc, sink } };
 }
 
-function nothing(rule: string, ...requests: readonly string[]): readonly Case[] {
-  return requests.map((request) => ({ rule, request, want: notFound }));
-}
+const nothing = (rule: string, ...requests: readonly string[]): readonly Case[] =>
+  requests.map((request) => ({ rule, request, want: notFound }));
 
-function malformed(rule: string, message: string, ...requests: readonly string[]): readonly Case[] {
-  return requests.map((request) => ({ rule, request, want: invalid(message) }));
-}
+const malformed = (rule: string, message: string, ...requests: readonly string[]): readonly Case[] =>
+  requests.map((request) => ({ rule, request, want: invalid(message) }));
 
 /** Which RPC a path selects, and its variables' values. See also `test/protocols/rest/rules/route-table.test.ts`. */
 // oxfmt-ignore

@@ -41,9 +41,8 @@ const types: readonly TypeText[] = [
 
 const protoName: Readonly<Record<string, string>> = { customName: "odd_name" };
 
-function protoNameOf(field: string): string {
-  return protoName[field] ?? field.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
-}
+const protoNameOf = (field: string): string =>
+  protoName[field] ?? field.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
 
 /** Values for every type that has a string form, in paths and in queries. */
 export const valueCases: readonly Case[] = [

@@ -95,7 +95,7 @@ describe("DecodedCache", () => {
     expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("never returns the value of other bytes", () => {
+  test("never returns the value of other bytes", () =>
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
         const remembered = new DecodedCache<string>(maxSizeBytes);
@@ -105,8 +105,7 @@ describe("DecodedCache", () => {
           expect(find(remembered, text)).toBe(`read ${text}`);
         }
       }),
-    );
-  });
+    ));
 
   test("caches any repeated key, but under half of the keys that never repeat", () => {
     const remembered = new DecodedCache<string>(100_000);

@@ -184,13 +184,11 @@ describe("the decoder", () => {
     expect(read).toStrictEqual(tokens.map((token, i) => ["authorization", token, "call", `${i}`]));
   });
 
-  test("does not read an integer beyond its block", () => {
-    expect(() => new HpackDecoder(limitBytes).decode(bytesOf("3f 00"), 0, 1)).toThrow(ConnectionError);
-  });
+  test("does not read an integer beyond its block", () =>
+    expect(() => new HpackDecoder(limitBytes).decode(bytesOf("3f 00"), 0, 1)).toThrow(ConnectionError));
 
-  test("decodes an integer with five octets (§5.1)", () => {
-    expect(decodeAll(["3f e1 9f 80 00 82"])).toStrictEqual([[":method", "GET"]]);
-  });
+  test("decodes an integer with five octets (§5.1)", () =>
+    expect(decodeAll(["3f e1 9f 80 00 82"])).toStrictEqual([[":method", "GET"]]));
 
   test("applies every table size update", () => {
     expect(decodeAll(["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"]).at(-1)).toStrictEqual(["a", "b"]);
@@ -223,7 +221,7 @@ describe("the decoder", () => {
     );
   });
 
-  test("decodes every octet string from its Huffman code", () => {
+  test("decodes every octet string from its Huffman code", () =>
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (octets) => {
         const text = Buffer.from(octets).toString("latin1");
@@ -232,10 +230,9 @@ describe("the decoder", () => {
         expect(new HpackDecoder(limitBytes).decode(block, 0, block.byteLength).fields).toStrictEqual(["a", text]);
       }),
       { numRuns: 300, examples: [[new Uint8Array(9_000).fill(0x61)]] },
-    );
-  });
+    ));
 
-  test("throws only connection errors for random blocks", () => {
+  test("throws only connection errors for random blocks", () =>
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 }), (blocks) => {
         const decoder = new HpackDecoder(1000);
@@ -251,8 +248,7 @@ describe("the decoder", () => {
         }
       }),
       { numRuns: numRunsOf(1000) },
-    );
-  });
+    ));
 });
 
 test("the Huffman code lengths form a complete prefix code", () => {

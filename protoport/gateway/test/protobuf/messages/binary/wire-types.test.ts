@@ -16,9 +16,8 @@ function tag({ number }: { readonly number: number }, wireType: number): number[
 
 const [varint, bit64, length, bit32] = [0, 1, 2, 5];
 
-test("hasDeclaredWireTypes() accepts a message with every kind of field", () => {
-  expect(hasDeclaredWireTypes(SinkSchema, toBinary(SinkSchema, create(SinkSchema, everyField)))).toBe(true);
-});
+test("hasDeclaredWireTypes() accepts a message with every kind of field", () =>
+  expect(hasDeclaredWireTypes(SinkSchema, toBinary(SinkSchema, create(SinkSchema, everyField)))).toBe(true));
 
 // oxfmt-ignore
 const rows: readonly { readonly name: string; readonly bytes: readonly number[]; readonly want: boolean }[] = [

@@ -27,7 +27,7 @@ describe("parseBase64()", () => {
     { why: "a letter beyond ASCII", text: "QQé" },
   ])("refuses $why as base64", ({ text }) => expect(parseBase64(text)).toBeUndefined());
 
-  test("decodes any encoded bytes, and refuses any other character", () => {
+  test("decodes any encoded bytes, and refuses any other character", () =>
     fc.assert(
       fc.property(
         fc.uint8Array(),
@@ -42,8 +42,7 @@ describe("parseBase64()", () => {
           expect(parseBase64(digits.slice(0, cut) + other + digits.slice(cut + 1) + "A")).toBeUndefined();
         },
       ),
-    );
-  });
+    ));
 
   test("returns bytes in a separate buffer", () => expect(parseBase64("QQ==")?.buffer.byteLength).toBe(1));
 });

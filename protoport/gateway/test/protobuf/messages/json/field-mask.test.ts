@@ -69,7 +69,7 @@ describe("printFieldMask()", () => {
     expect(() => printFieldMask([refused])).toThrow("has no JSON form");
   });
 
-  test("prints a string that parses to the same path", () => {
+  test("prints a string that parses to the same path", () =>
     fc.assert(
       fc.property(path, (each) => {
         const text = print([each]);
@@ -77,8 +77,7 @@ describe("printFieldMask()", () => {
         expect([parseFieldMask(text, false)?.paths, parseFieldMask(text, true)?.paths]).toEqual([[each], [each]]);
       }),
       { numRuns: numRunsOf(1000) },
-    );
-  });
+    ));
 
   // Before 2.11, protobuf-es accepted paths that JSON cannot spell.
   test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.11"))("prints and refuses the same paths as protobuf-es", () => {

@@ -164,9 +164,8 @@ describe("JsonScanner", () => {
     expect(() => skipSyntaxOf(text)).not.toThrow();
   });
 
-  test("returns the source text of numbers", () => {
-    expect(new JsonScanner(" 9007199254740993.0e-1 ").readNumber()).toBe("9007199254740993.0e-1");
-  });
+  test("returns the source text of numbers", () =>
+    expect(new JsonScanner(" 9007199254740993.0e-1 ").readNumber()).toBe("9007199254740993.0e-1"));
 
   test("rewinds to a mark", () => {
     const scanner = new JsonScanner('{"a":[1],"b":2}');

@@ -63,24 +63,22 @@ describe("parseCanonicalInteger()", () => {
     { why: "a negative number for uint32", text: "-1", range: uint32 },
   ])("refuses $why as an integer", ({ text, range }) => expect(parseCanonicalInteger(text, range)).toBeUndefined());
 
-  test("accepts every int64 only in its canonical form", () => {
+  test("accepts every int64 only in its canonical form", () =>
     fc.assert(
       fc.property(fc.bigInt({ min: int64.min, max: int64.max }), (value) => {
         expect(parseCanonicalInteger(String(value), int64)).toBe(value);
         expect(parseCanonicalInteger(`0${value}`, int64)).toBeUndefined();
         expect(parseCanonicalInteger(`${value} `, int64)).toBeUndefined();
       }),
-    );
-  });
+    ));
 
-  test("accepts only text that equals the value's canonical form", () => {
+  test("accepts only text that equals the value's canonical form", () =>
     fc.assert(
       fc.property(fc.stringMatching(/^[-+ /0-9:xeE._n]{1,24}$/), (text) => {
         const value = parseCanonicalInteger(text, int64);
         if (value !== undefined) expect(String(value)).toBe(text);
       }),
-    );
-  });
+    ));
 });
 
 describe("parseExactInteger()", () => {
@@ -114,7 +112,7 @@ describe("parseExactInteger()", () => {
     { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
   ])("refuses $why as an integer", ({ text, range }) => expect(parseExactInteger(text, range)).toBeUndefined());
 
-  test("reads digits with any exponent exactly", () => {
+  test("reads digits with any exponent exactly", () =>
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 25n }), fc.integer({ min: -25, max: 25 }), (digits, exponent) => {
         const scale = 10n ** BigInt(Math.abs(exponent));
@@ -123,8 +121,7 @@ describe("parseExactInteger()", () => {
         const want = isWhole && value <= uint64.max ? value : undefined;
         expect(parseExactInteger(`${digits}e${exponent}`, uint64)).toBe(want);
       }),
-    );
-  });
+    ));
 });
 
 test.each([

@@ -102,9 +102,7 @@ describe("a lenient service", () => {
 // Everything except printable ASCII must be escaped (RFC 3986 §3.4).
 test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é=a"])(
   "a malformed query such as %j is refused",
-  (query) => {
-    expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed");
-  },
+  (query) => expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed"),
 );
 
 describe("RestBinding.decode()", () => {

@@ -58,7 +58,6 @@ function problemsOf(
 const notSingle = (name: string): string => `path variable "${name}" must not be a repeated field, a map or a message`;
 const usedPath = "the path is already used by an RPC or an endpoint";
 const noRpc = (selector: string): string => `selector "${selector}" does not match an RPC`;
-
 type Refusal = [why: string, rules: readonly string[], want: string];
 
 describe("compileRestRoutes()", () => {
@@ -115,11 +114,10 @@ describe("compileRestRoutes()", () => {
     expect(problems[0]).toContain(want);
   });
 
-  test("refuses a rule without a pattern", () => {
+  test("refuses a rule without a pattern", () =>
     expect(() => compileRestRoutes([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
       "a binding must have a method and a path",
-    );
-  });
+    ));
 
   test("refuses additional bindings inside additional bindings", () => {
     const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
@@ -142,11 +140,10 @@ describe("compileRestRoutes()", () => {
     expect(() => compileRestRoutes([method], { rules, service: () => ({ streamInResults: true }) })).not.toThrow();
   });
 
-  test("refuses the path of an endpoint", () => {
+  test("refuses the path of an endpoint", () =>
     expect(problemsOf(["GET /livez"], { reservedPaths: ["/livez"] })).toEqual([
       "GET /livez: the path is already used by an RPC or an endpoint",
-    ]);
-  });
+    ]));
 
   const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
   // Not pchar, so a path may only have them as escapes (RFC 3986 §3.3).
@@ -214,9 +211,8 @@ describe("compileRestRoutes()", () => {
     );
   });
 
-  test("reports the problems of all rules in one error", () => {
-    expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
-  });
+  test("reports the problems of all rules in one error", () =>
+    expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4));
 });
 
 test("compileRestRoutes() calls rest.service once per service", () => {
@@ -293,9 +289,8 @@ describe("compileRestRoutes() with external rules", () => {
     expect(routes.match(httpMethod, path).kind).toBe(kind);
   });
 
-  test("rejects rules that are not google.api.Http", () => {
-    expect(() => parseHttpRules('{"rules":[{"selector":"a","gett":"/b"}]}')).toThrow('unknown field "rules[0].gett"');
-  });
+  test("rejects rules that are not google.api.Http", () =>
+    expect(() => parseHttpRules('{"rules":[{"selector":"a","gett":"/b"}]}')).toThrow('unknown field "rules[0].gett"'));
 });
 
 // The rules in googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with kitchen sink fields

@@ -100,9 +100,8 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, createErrorRecordWriter(undefined, own))).toMatchObject({ details: [{ number: 7 }] });
   });
 
-  test("passes on every detail without a registry", () => {
-    expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
-  });
+  test("passes on every detail without a registry", () =>
+    expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] }));
 
   test("writes the result of a custom errorRecord", () => {
     const error = new ConnectError("no such order", Code.NotFound);

@@ -15,9 +15,8 @@ const binding = {
 const pathOf = (names: number): string =>
   ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
 
-test(`a query parameter with ${maxParameterNames} names sets a field`, () => {
-  expect(resolveParameter(binding, pathOf(maxParameterNames))?.path).toHaveLength(maxParameterNames);
-});
+test(`a query parameter with ${maxParameterNames} names sets a field`, () =>
+  expect(resolveParameter(binding, pathOf(maxParameterNames))?.path).toHaveLength(maxParameterNames));
 
 test.each([
   { name: "one name more than the limit", parameter: pathOf(maxParameterNames + 1) },

@@ -38,9 +38,8 @@ describe("parsePathTemplate()", () => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 
-  test("distinguishes an escaped star from a wildcard", () => {
-    expect(parsePathTemplate("/%2A").segments).toEqual([{ kind: "literal", text: "*" }]);
-  });
+  test("distinguishes an escaped star from a wildcard", () =>
+    expect(parsePathTemplate("/%2A").segments).toEqual([{ kind: "literal", text: "*" }]));
 
   test.each([
     { text: "", why: "is empty", want: 'expected "/" at character 1' },
@@ -139,14 +138,13 @@ describe("printPathTemplate()", () => {
       return { segments, variables, verb };
     });
 
-  test("prints a string that parses to the same template", () => {
+  test("prints a string that parses to the same template", () =>
     fc.assert(
       fc.property(template, (given) => {
         expect(parsePathTemplate(printPathTemplate(given))).toEqual(given);
       }),
       { numRuns: 500 },
-    );
-  });
+    ));
 
   test.each(["/", "/orders/{id}:cancel", "/v1/{name=shelves/*/books/**}/x", "/a%2Fb/%2A", "/(default)/@me"])(
     "prints %s unchanged",

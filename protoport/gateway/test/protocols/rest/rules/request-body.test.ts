@@ -220,9 +220,8 @@ describe("updateMaskFromBody", () => {
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
-  test("is off by default", () => {
-    expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined();
-  });
+  test("is off by default", () =>
+    expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined());
 
   test("refuses a body with more fields than a mask may have", () => {
     const leaves = SinkSchema.fields.filter(({ fieldKind, oneof }) => fieldKind === "scalar" && oneof === undefined);

@@ -203,7 +203,7 @@ describe("RouteTable", () => {
   const route = fc.tuple(fc.constantFrom("GET", "PUT"), template).map(([httpMethod, text]) => `${httpMethod} ${text}`);
   const path = fc.array(word, { minLength: 1, maxLength: 6 }).map((words) => `/${words.join("/")}`);
 
-  test("finds the same routes as a linear search in any declaration order", () => {
+  test("finds the same routes as a linear search in any declaration order", () =>
     fc.assert(
       fc.property(
         fc.array(route, { maxLength: 12 }),
@@ -225,6 +225,5 @@ describe("RouteTable", () => {
         },
       ),
       { numRuns: numRunsOf(500) },
-    );
-  });
+    ));
 });

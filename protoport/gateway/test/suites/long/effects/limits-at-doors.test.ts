@@ -61,15 +61,14 @@ const onSocket =
   async (door) =>
     door.name === "Fetch" ? "–" : await observe({ ...door, name: door.name });
 
-function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] {
-  return onSocket(async ({ every, name, isLimited }) => {
+const sends = (bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] =>
+  onSocket(async ({ every, name, isLimited }) => {
     const [address, version] = every.addressOf(name);
     const sent = version === "1.1" ? Buffer.from(bytes["1.1"]) : Buffer.concat(bytes["2"]);
     const received = await receiveFrom(address, sent, isLimited);
     if (received === undefined) return unlimited;
     return /^HTTP\/1\.1 (4\d\d)/.exec(received)?.[1] ?? "closed";
   });
-}
 
 /** Returns what arrives until the connection ends, or `undefined` if it stays open. */
 async function receiveFrom(address: Address, sent: Buffer, isLimited: boolean): Promise<string | undefined> {
@@ -243,7 +242,6 @@ const [, section = ""] = page.split("\n### Limits of each server\n");
 const table = (section.split("\n## ")[0] ?? "").match(/^\|.*\|$/gm) ?? [];
 const cells = table.map((line) => line.slice(2, -2).split(" | "));
 const [heads = [], , ...documented] = cells;
-
 const rows = Object.values(limitRows);
 
 test("the table of limits documents exactly the tested limits and servers", () => {
@@ -257,7 +255,6 @@ describe.each(rows)("$about", ({ about, options, observe }) => {
     every = await openEveryTransport({ routes, ...options });
   });
   afterAll(() => every[Symbol.asyncDispose]());
-
   const wanted = documented.find(([first]) => first === about) ?? [];
 
   test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(

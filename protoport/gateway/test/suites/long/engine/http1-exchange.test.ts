@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { within } from "../../../../../testing/src/deadline.ts";
 import { useFakeClock } from "../../../../../testing/src/fake-clock.ts";
-import { type Field, type HttpRequest, openHttp1 } from "../../../../../testing/src/http/index.ts";
-import { nextEvent, startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { nextEvent, openHttp1, startGreenhouse, within } from "../../../../../testing/src/index.ts";
+import type { Field, HttpRequest } from "../../../../../testing/src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

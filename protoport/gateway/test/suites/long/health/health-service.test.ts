@@ -11,9 +11,8 @@ import { createHealthService, Health, maxHealthRequestBytes, Readiness, type Ser
 } from "../../../../src/health/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 // oxfmt-ignore
-import { type Address, dataFrame, type Field, type FrameConnection, frameFlag, frameType, headersFrame, openFrames
-} from "../../../../../testing/src/http/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames, within } from "../../../../../testing/src/index.ts";
+import type { Address, Field, FrameConnection } from "../../../../../testing/src/index.ts";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 interface Served {

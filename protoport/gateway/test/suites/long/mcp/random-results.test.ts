@@ -29,9 +29,8 @@ async function send({ header, path, body }: HttpRequest): Promise<{ httpStatus: 
   return { httpStatus: response.status, text: await response.text() };
 }
 
-function resultOf(json: string): string {
-  return `"result":{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json},`;
-}
+const resultOf = (json: string): string =>
+  `"result":{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json},`;
 
 // oxfmt-ignore
 const cases: readonly { name: string; desc: DescMessage; path: string; procedure: string; request: object }[] = [

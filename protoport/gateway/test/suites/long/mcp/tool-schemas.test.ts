@@ -17,13 +17,12 @@ function stringField(number: number, name = `f${number}`): DescribedField {
 }
 
 /** Returns messages `M`, `M1`, `M2` and so on, each with a field for the next one, except the last one. */
-function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[] {
-  return Array.from({ length: count }, (_, at) => {
+const chainOf = (count: number, fieldsEach: number): readonly DescribedMessage[] =>
+  Array.from({ length: count }, (_, at) => {
     const field = Array.from({ length: fieldsEach }, (_each, number) => stringField(number + 1));
     const next = { name: "f1", jsonName: "f1", number: 1, type: Type.MESSAGE, typeName: `.hostile.v1.M${at + 1}` };
     return { name: at === 0 ? "M" : `M${at}`, field: at === count - 1 ? field : [next, ...field.slice(1)] };
   });
-}
 
 /** A message whose schema is too long: each of the 50 members in a oneof refuses the others by their long names. */
 const longFields = Array.from({ length: 1_000 }, (_, at) => {
@@ -77,9 +76,8 @@ describe("a schema", () => {
 
 async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
   const pages = [await pageOf(fetch)];
-  for (let cursor = pages[0]?.nextCursor; cursor !== undefined; cursor = pages.at(-1)?.nextCursor) {
+  for (let cursor = pages[0]?.nextCursor; cursor !== undefined; cursor = pages.at(-1)?.nextCursor)
     pages.push(await pageOf(fetch, cursor));
-  }
   return pages;
 }
 

@@ -16,9 +16,8 @@ function message(name: string, number: number, typeName: string): FieldInit {
   return { ...stringField(name, number), type: Type.MESSAGE, typeName: `.nested.${typeName}` };
 }
 
-function texts(length: number, from = 1): FieldInit[] {
-  return Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
-}
+const texts = (length: number, from = 1): FieldInit[] =>
+  Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
 
 function serviceOf(file: FileInit): DescService {
   const whole = { name: "nested.proto", package: "nested", syntax: "proto3", ...file, dependency: [] };

@@ -15,7 +15,6 @@ import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 // The gateway does no more work for a call that has ended.
 
 const format = wireFormats["connect-json"];
-
 const call = (...more: readonly Field[]): HttpRequest => rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
 
 /** A call with a compressed message, and a header field with a 30 ms timeout. */

@@ -21,7 +21,6 @@ interface Stuck {
 
 const formats = [wireFormats.rest, wireFormats["connect-json"], wireFormats.grpc, wireFormats["grpc-web"]];
 type Format = (typeof formats)[number];
-
 const decompress: Compression["decompress"] = async (bytes) => new Uint8Array(bytes);
 
 async function start(format: Format, waterBed: () => object): Promise<Stuck> {

@@ -18,13 +18,11 @@ test("no two cases have the same request and expectation", () => {
 const standards =
   /^(?:RFC \d{4} §|google\/(?:api|protobuf|rpc)\/[a-z_]+\.proto|ProtoJSON, |Protocol Buffers|WHATWG URL §|AIP-\d+)/;
 
-test("each case cites a standard", () => {
-  expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]);
-});
+test("each case cites a standard", () =>
+  expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]));
 
-test("case ids contain no special characters of glob patterns", () => {
-  expect(cases.filter(({ id }) => !/^[a-z0-9.-]+$/.test(id)).map(({ id }) => id)).toEqual([]);
-});
+test("case ids contain no special characters of glob patterns", () =>
+  expect(cases.filter(({ id }) => !/^[a-z0-9.-]+$/.test(id)).map(({ id }) => id)).toEqual([]));
 
 test.each(Object.entries(generatedFiles()))(
   "%s is the output of `node protoport/conformance/generate/main.ts`",
@@ -40,9 +38,8 @@ const good = {
   expect: { refused: ["4xx"] },
 };
 
-test("parseCase parses a line", () => {
-  expect(parseCase(JSON.stringify(good), "g", "g:1")).toEqual({ ...good, group: "g", needs: [], or: [] });
-});
+test("parseCase parses a line", () =>
+  expect(parseCase(JSON.stringify(good), "g", "g:1")).toEqual({ ...good, group: "g", needs: [], or: [] }));
 
 test.each([
   ["invalid JSON", "{", "must be JSON"],

@@ -16,9 +16,7 @@ import { readStream } from "../../../../../conformance/runner/stream-forms.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const cases = new Map(readCases().map((each) => [each.id, each]));
-
 const some = (...ids: readonly string[]): readonly Case[] => ids.flatMap((id) => cases.get(id) ?? []);
 
 interface RunMore {

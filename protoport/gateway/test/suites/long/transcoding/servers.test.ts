@@ -11,13 +11,11 @@ const folder = join(projectFolder, "protoport/conformance/servers/known-failing"
 const cases = readCases();
 const ids = new Set(cases.map(({ id }) => id));
 
-function knownFailing(id: string): readonly string[] {
-  return readKnownFailing(readFileSync(join(folder, `${id}.txt`), "utf8"));
-}
+const knownFailing = (id: string): readonly string[] =>
+  readKnownFailing(readFileSync(join(folder, `${id}.txt`), "utf8"));
 
-test("each server has a list of known failures, and vice versa", () => {
-  expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted());
-});
+test("each server has a list of known failures, and vice versa", () =>
+  expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted()));
 
 test.each([...servers, ...backends])("the known failures of $name are ids of existing cases", ({ id }) => {
   expect(knownFailing(id).filter((each) => !ids.has(each))).toEqual([]);

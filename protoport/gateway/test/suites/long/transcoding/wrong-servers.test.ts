@@ -9,7 +9,6 @@ import { overFetch } from "../../../../../testing/src/transcoding/over-fetch.ts"
 
 type ChangeRequest = (request: CaseRequest) => CaseRequest;
 type ChangeResponse = (response: HttpResponse) => HttpResponse;
-
 const cases = new Map(allCases.map((each) => [each.id, each]));
 const right = overFetch(createGateway(echoOptions).fetch);
 
@@ -25,12 +24,11 @@ function withResponseBody(text: (text: string) => string): ChangeResponse {
   return (response) => ({ ...response, body: Buffer.from(text(response.body.toString())) });
 }
 
-function withEchoedMessage(change: (message: string) => string): ChangeResponse {
-  return withResponseBody((text) => {
+const withEchoedMessage = (change: (message: string) => string): ChangeResponse =>
+  withResponseBody((text) => {
     const echo: { rpc: string; message: string } = JSON.parse(text);
     return JSON.stringify({ ...echo, message: change(echo.message) });
   });
-}
 
 /** Responds as if the backend had been called. */
 function callingBackend(message: string): ChangeResponse {

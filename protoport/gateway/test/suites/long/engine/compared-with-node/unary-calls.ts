@@ -3,11 +3,9 @@ import {
   GetReadingRequestSchema,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { encodeEnvelope } from "../../../../../../testing/src/gateway/envelope.ts";
-import type { Field, HttpRequest } from "../../../../../../testing/src/http/exchange.ts";
 // oxfmt-ignore
-import { encodeMessage, rpcRequest, type Wire, type WireFormat
-} from "../../../../../../testing/src/gateway/wire-format.ts";
+import { encodeEnvelope, encodeMessage, rpcRequest } from "../../../../../../testing/src/index.ts";
+import type { Field, HttpRequest, Wire, WireFormat } from "../../../../../../testing/src/index.ts";
 
 /** A call in any wire format that supports unary calls. */
 export interface UnaryCallCase {

@@ -133,9 +133,8 @@ function write(transcript: Transcript, { type, flags, payload }: Frame, decoder:
   // After an early response, the stream may still be reset because the rest of its request was malformed.
   if (type === frameType.windowUpdate || (type === frameType.resetStream && transcript.end !== undefined)) return;
   expect(transcript.end, "there is no output after the end").toBeUndefined();
-  if (type === frameType.headers) {
-    transcript.sections.push([...decoder.decode(payload, 0, payload.byteLength).fields]);
-  } else if (type === frameType.data) transcript.body = Buffer.concat([transcript.body, payload]);
+  if (type === frameType.headers) transcript.sections.push([...decoder.decode(payload, 0, payload.byteLength).fields]);
+  else if (type === frameType.data) transcript.body = Buffer.concat([transcript.body, payload]);
   if (type === frameType.resetStream) transcript.end = `reset ${String(payload.readUInt32BE(0))}`;
   else if ((flags & frameFlag.endStream) !== 0) transcript.end = "ended";
 }

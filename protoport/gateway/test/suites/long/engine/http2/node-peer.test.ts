@@ -19,7 +19,6 @@ import { type Engine, pipe, receiving, startEngine, statusBlock
 // table and Huffman coding.
 
 type Fields = readonly (readonly [string, string])[];
-
 const name = fc.stringMatching(/^x-[a-z0-9-]{1,12}$/);
 const value = fc.oneof(
   fc.constantFrom("", "a", "application/grpc", "Bearer 0123456789"),

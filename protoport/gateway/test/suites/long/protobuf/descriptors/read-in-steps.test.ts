@@ -40,9 +40,8 @@ test.each([
 
 test("nested comments are parsed without a copy for each level", () => {
   let content = Buffer.alloc(70 * 1024, "\b\0");
-  for (let depth = 0; depth < 500; depth++) {
+  for (let depth = 0; depth < 500; depth++)
     content = Buffer.from(new BinaryWriter().tag(9, WireType.LengthDelimited).bytes(content).finish());
-  }
   const set = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish();
   const steps = [...parseFiles(set)];
   expect(steps.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * set.byteLength);

@@ -29,19 +29,17 @@ const bombBytes = 16 * 1024 * 1024;
 describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
   test("has the name of the HTTP content coding", () => expect(compression.name).toBe(name));
 
-  test("decompresses its own output unchanged", async () => {
+  test("decompresses its own output unchanged", async () =>
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: limitBytes }), async (bytes) => {
         const packed = await compression.compress(bytes);
         expect(Buffer.from(await compression.decompress(packed, limitBytes)).equals(bytes)).toBe(true);
       }),
       { numRuns: 30 },
-    );
-  });
+    ));
 
-  test("decompresses an empty message to an empty message", async () => {
-    expect(await compression.decompress(new Uint8Array(0), limitBytes)).toHaveLength(0);
-  });
+  test("decompresses an empty message to an empty message", async () =>
+    expect(await compression.decompress(new Uint8Array(0), limitBytes)).toHaveLength(0));
 
   test("decompresses a message of exactly the limit", async () => {
     const bytes = randomBytes(limitBytes);

@@ -23,6 +23,5 @@ test("a compiled function runs in strict mode with the values of its scope", () 
   expect(compiled()).toEqual([7, undefined]);
 });
 
-test("messageClass() returns one constructor for each message type", () => {
-  expect(messageClass(ReadingSchema)).toBe(messageClass(ReadingSchema));
-});
+test("messageClass() returns one constructor for each message type", () =>
+  expect(messageClass(ReadingSchema)).toBe(messageClass(ReadingSchema)));

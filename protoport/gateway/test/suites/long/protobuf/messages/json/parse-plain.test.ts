@@ -100,9 +100,8 @@ describe("a JSON name that two fields share", () => {
 
   test("in a single-field body selects the field with that proto name", () => {
     const message = create(desc);
-    for (const id of desc.fields.slice(0, 1)) {
+    for (const id of desc.fields.slice(0, 1))
       createJsonFieldReader(id, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
-    }
     expect(message).toEqual(create(desc, { id: 7n }));
   });
 });
