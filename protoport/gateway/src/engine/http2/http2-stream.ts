@@ -1,4 +1,4 @@
-import { ErrorCode, minFreedBytes, type IncomingBody, maxUnreadBodyBytes } from "../../http/index.ts";
+import { ErrorCode, minFreedBytes, type IncomingBody } from "../../http/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
@@ -52,9 +52,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly #contentLength: number | undefined;
   /** Whether the client waits for 100 Continue or the response before sending the body. */
   #awaitsContinue: boolean;
-  /** Number of received body bytes. `#droppedBytes` counts the bytes that were dropped after a complete response. */
   #receivedBytes = 0;
-  #droppedBytes = 0;
 
   constructor(connection: ServerStreamConnection, id: number, init: StreamInit) {
     const { contentLength, endStream, expectsContinue, sendWindow, nowMs } = init;
@@ -128,7 +126,8 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (!this.#isLengthPossible(last)) return ErrorCode.protocolError;
     this.remoteEnded = last;
     if (this.localEnded) {
-      this.#drop(bytes);
+      this.consumed(bytes);
+      if (last && this.respondedAtMs !== 0) this.close();
       return undefined;
     }
     try {
@@ -149,15 +148,6 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.remoteEnded) return this.close();
     this.respondedAtMs = Math.trunc(performance.now());
     this.#connection.startLingering();
-  }
-
-  // Resets the stream if too many bytes arrive after END_STREAM was sent.
-  #drop(bytes: number): void {
-    this.consumed(bytes);
-    if (this.respondedAtMs === 0) return;
-    if (this.remoteEnded) this.close();
-    // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
-    else if ((this.#droppedBytes += bytes) > maxUnreadBodyBytes) this.reset(ErrorCode.noError);
   }
 
   #requireBlockSize(parts: readonly Uint8Array[]): void {

@@ -84,7 +84,10 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.heldBytes -= used;
     receiveFlow.credit(used);
     this.#uncreditedBytes += used;
-    if (this.remoteEnded || this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
+    // Without a receiver, the peer must not be asked for more. If grpc-js gets a WINDOW_UPDATE before END_STREAM, its
+    // blocked write completes, and its next write fails the call.
+    if (this.remoteEnded || this.receiver === undefined) return;
+    if (this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
     output.numbers(FrameType.windowUpdate, this.id, this.#uncreditedBytes);
     this.#receiveWindow += this.#uncreditedBytes;
     this.#uncreditedBytes = 0;

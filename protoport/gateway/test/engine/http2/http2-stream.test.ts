@@ -1,22 +1,26 @@
-import { describe, expect, test } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Client, credentials } from "@grpc/grpc-js";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
+import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
 import { answer, echo, openEngine, type ReceiverParts, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type Frame, type FrameConnection, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame
-} from "../../../../testing/src/http/index.ts";
+import { dataFrame, frame, type Frame, type FrameConnection, frameFlag, frameType, headersFrame,
+  openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
   whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;
+const asIs = (bytes: Buffer): Buffer => bytes;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 const limits = { concurrentStreams: 5 };
-const windowLimits = { connectionWindowBytes: 65_535, lingerMs: 60_000 };
+const windowLimits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535, lingerMs: 60_000 };
 
 async function framesBeforePing(connection: FrameConnection): Promise<Frame[]> {
   const frames: Frame[] = [];
@@ -27,11 +31,10 @@ async function framesBeforePing(connection: FrameConnection): Promise<Frame[]> {
   return frames;
 }
 
-/** Returns the payloads of the connection's WINDOW_UPDATE frames before the PING. */
-async function connectionCredit(connection: FrameConnection): Promise<Buffer[]> {
-  const frames = await framesBeforePing(connection);
-  const updates = frames.filter(({ type, streamId }) => type === frameType.windowUpdate && streamId === 0);
-  return updates.map(({ payload }) => payload);
+/** Returns the streams and increments of the WINDOW_UPDATE frames before the PING. */
+async function credit(connection: FrameConnection): Promise<unknown[]> {
+  const updates = (await framesBeforePing(connection)).filter(({ type }) => type === frameType.windowUpdate);
+  return updates.map(({ streamId, payload }) => [streamId, payload.readUInt32BE(0)]);
 }
 
 describe("the engine", () => {
@@ -223,7 +226,7 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("restores the flow-control window of an unread body when it responds", async () => {
+  test("credits an unread body only to the connection when it responds", async () => {
     let heldBytes = 0;
     await using connection = await openEngine({
       serve: (stream) => {
@@ -238,27 +241,55 @@ describe("the engine", () => {
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(begun(1), ...body, pingFrame);
-    expect(await connectionCredit(connection)).toStrictEqual([uint32(48_000)]);
+    expect(await credit(connection)).toStrictEqual([[0, 48_000]]);
+    await connection.settle(dataFrame(1, text(""), endStream));
+    expect([...connection.engine.connections].map(({ requests }) => requests)).toStrictEqual([0]);
   });
 
-  test("restores the flow-control window of a body while the response is queued", async () => {
+  test("credits a body only to the connection while the response is queued", async () => {
     await using connection = await openEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: windowLimits,
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);
-    expect(await connectionCredit(connection)).toStrictEqual([uint32(48_000)]);
+    expect(await credit(connection)).toStrictEqual([[0, 48_000]]);
     connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("resets a stream that receives over 256 KiB after the response (§8.1)", async () => {
+  test("a bidi call that the server ends before its requests succeeds in grpc-js", async () => {
+    let unreadBytes = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        const onData = (piece: Uint8Array): void => {
+          unreadBytes += piece.byteLength;
+          if (unreadBytes < 262_144) return;
+          stream.sendHeaders([statusBlock(200), encodeBlock(["content-type", "application/grpc"])], false);
+          // 100 empty messages.
+          stream.end(Buffer.alloc(500), encodeBlock(["grpc-status", "0"]));
+        };
+        stream.receiver = receiving(stream, { onData });
+      },
+    });
+    const client = new Client(`127.0.0.1:${engine.address.port}`, credentials.createInsecure());
+    onTestFinished(() => client.close());
+    const call = client.makeBidiStreamRequest("/a/B", asIs, asIs);
+    for (let i = 0; i < 10; i++) call.write(Buffer.alloc(50_000));
+    let messages = 0;
+    for await (const _ of call) {
+      messages += 1;
+      await nextTurn();
+    }
+    expect(messages).toBe(100);
+  });
+
+  test("resets a stream that receives more than its window after the response (§6.9)", async () => {
     await using connection = await openEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
     connection.send(begun(1), ...body, pingFrame);
     const resets = (await framesBeforePing(connection)).filter(({ type }) => type === frameType.resetStream);
-    expect(resets.map(({ payload }) => payload)).toStrictEqual([uint32(ErrorCode.noError)]);
+    expect(resets.map(({ payload }) => payload)).toStrictEqual([uint32(ErrorCode.flowControlError)]);
   });
 
   test("does not count resets after the response as rapid resets", async () => {
