@@ -141,7 +141,6 @@ const unaryCases: readonly Omit<Case, "call">[] = [
 // oxfmt-ignore
 const unaryCall: ClientCall = { method: "GetTree", requests: [{ bedName: "beds/1", treeId: 7 }],
   metadata: [["x-text", "a"], ["x-text", "b"], ["x-bytes-bin", binary], ["x-bytes-bin", Buffer.from("b")]] };
-
 const three: readonly Message[] = [1, 2, 3].map((treeId) => ({ treeId }));
 const ids = (messages: readonly Message[]): unknown[] => messages.map(({ treeId }) => treeId);
 

@@ -25,7 +25,6 @@ async function requestOf(method: DescMethodUnary, input: Message, path = "", jso
 
 const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
   KitchenSink.method;
-
 type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: string];
 
 // oxfmt-ignore

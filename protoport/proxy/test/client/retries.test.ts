@@ -22,10 +22,8 @@ function sends(frames: (streamId: number) => readonly Frame[]): Step {
 
 const ok = sends((id) => grpcResponse(id, watered));
 const refused = sends((id) => [resetFrame(id, 7)]);
-
 const fails = (status: number, ...more: readonly Field[]): Step =>
   sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream)]);
-
 const unavailable = fails(14);
 const slowPolicy = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
 const failWithPushback = (text: string): Step => fails(14, ["grpc-retry-pushback-ms", text]);

@@ -17,7 +17,6 @@ const [first, second, expired, early] = [
   createCertificate("early", new Date("2101-01-01T00:00:00Z"), new Date("2100-01-01T00:00:00Z")),
 ];
 const otherKey = { cert: first.cert, key: second.key };
-
 const refused = (reason: string): unknown =>
   expect.stringMatching(`^cannot reload the certificate: .*${reason}.*; the previous one stays in use$`);
 

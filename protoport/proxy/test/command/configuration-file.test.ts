@@ -7,7 +7,6 @@ import { descriptorSetOf, GreenhouseService, ProxyCommand } from "@protoport/tes
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const upstreamSettings = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
-
 const readText = (text: string): Promise<ProxySettings> =>
   toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreamSettings}${text}\n` }));
 

@@ -9,7 +9,6 @@ const file = folder.file("proxy.yaml");
 const descriptors = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
 const greenhouse = GreenhouseService.typeName;
 const reading = "/sensors/1/reading";
-
 let received = new Headers();
 
 const createGreenhouse = (degreesCelsius: number) =>

@@ -16,7 +16,6 @@ import { toUrl } from "../../src/command/proxy-server.ts";
 
 const water = async (baseUrl: string): Promise<number> =>
   (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
-
 const greenhouse = descriptorSetOf(GreenhouseService.file);
 
 /** Returns a folder with descriptors, and a function that writes settings for one upstream and returns the flags. */

@@ -6,13 +6,10 @@ import { checkDefinition, compareDefinitions, type Definition, parseDefinition }
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const setOf = (services: Readonly<Record<string, RouteTexts>>): Uint8Array =>
   descriptorSetOf(...Object.entries(services).map(([name, routes]) => serviceWithRoutes(name, routes).file));
-
 const definitionOf = (typeName: string, routes: RouteTexts): Definition =>
   parseDefinition("the set", setOf({ [typeName]: routes }));
-
 const orders = { "orders.v1.Admin": { Get: ["GET /orders"] } };
 const clashing = setOf({ ...orders, "stock.v1.Admin": { Get: ["GET /stock"] } });
 const clash = "the operation id v1_Admin_get names orders.v1.Admin.Get and stock.v1.Admin.Get; set operationIds: full";

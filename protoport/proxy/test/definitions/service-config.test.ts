@@ -48,9 +48,8 @@ test.each([
 });
 
 /** Returns a service config without rules, whose other member is nested this many levels deep. */
-function nested(levels: number): string {
-  return `http: { rules: [] }\na: ${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}\n`;
-}
+const nested = (levels: number): string =>
+  `http: { rules: [] }\na: ${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}\n`;
 
 test("parseServiceRules accepts YAML with 100 levels, and rejects 101", () => {
   expect(parseServiceRules(nested(100))).toEqual([]);

@@ -6,10 +6,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 
 afterEach(() => vi.unstubAllEnvs());
-
 const read = (text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}) =>
   readProxyConfiguration({ name: "proxy.yaml", text }, flags);
-
 const upstream = "upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n";
 
 function problemsOf(text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}): string {

@@ -125,9 +125,8 @@ const verifier: TokenVerifier = {
   verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set([text]) }),
 };
 
-async function statusOf(url: string, token?: string): Promise<number> {
-  return (await fetch(url, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })).status;
-}
+const statusOf = async (url: string, token?: string): Promise<number> =>
+  (await fetch(url, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })).status;
 
 test("router.service refuses visibility and validation for services from readServices", async () => {
   const routes = (router: ConnectRouter): void => {

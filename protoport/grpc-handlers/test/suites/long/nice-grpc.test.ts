@@ -25,7 +25,6 @@ class ServerError extends Error {
 const descriptors = readServices(loadGarden());
 const kinds = ["ts-proto", "proto-loader"] as const;
 let garden: NiceGarden;
-
 beforeAll(async () => {
   garden = await generateNiceGarden();
 });

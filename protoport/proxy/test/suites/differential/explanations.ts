@@ -20,7 +20,6 @@ function partsOf({ target, json = "" }: CaseRequest): { path: string; query: str
 
 const isStatus = ({ proxy, peer }: Difference, ofProxy: number, ofPeer: number): boolean =>
   proxy.status === ofProxy && peer.status === ofPeer;
-
 const unknownEnum = /color_red|COLOR_BLUE/;
 
 /** Returns whether a query parameter names a field that the rule's path or body sets. */
@@ -49,9 +48,7 @@ function setsFieldTwice(request: CaseRequest): boolean {
   return new Set(names).size < names.length;
 }
 
-function fieldName(name: string): string {
-  return name.replaceAll("_", "").replace("renamed", "ownName").toLowerCase();
-}
+const fieldName = (name: string): string => name.replaceAll("_", "").replace("renamed", "ownName").toLowerCase();
 
 /** All known differences. The first that matches applies. */
 // oxfmt-ignore

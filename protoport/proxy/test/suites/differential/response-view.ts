@@ -37,13 +37,10 @@ function parse(text: string): readonly unknown[] | undefined {
   }
 }
 
-function codeOf(value: unknown): string {
-  return isObject(value) && "code" in value ? JSON.stringify(value["code"]) : "none";
-}
+const codeOf = (value: unknown): string =>
+  isObject(value) && "code" in value ? JSON.stringify(value["code"]) : "none";
 
-function toText(value: unknown): string {
-  return JSON.stringify(sorted(isObject(value) ? withMessage(value) : value));
-}
+const toText = (value: unknown): string => JSON.stringify(sorted(isObject(value) ? withMessage(value) : value));
 
 /** Parses the member `message`, which Echo responses contain as JSON text with random white space. */
 function withMessage(echo: Readonly<Record<string, unknown>>): unknown {

@@ -203,9 +203,7 @@ type StreamResult = { readonly header: Headers; readonly trailer: Headers; reado
 const requestSizes = [27182, 8, 1828, 45904];
 const responseSizes = [31415, 9, 2653, 58979];
 
-function zeros(size: number): { readonly body: string } {
-  return { body: Buffer.alloc(size).toString("base64") };
-}
+const zeros = (size: number): { readonly body: string } => ({ body: Buffer.alloc(size).toString("base64") });
 
 function methodOf(name: string): DescMethodUnary | DescMethodStreaming {
   const method = methods.get(name);

@@ -11,7 +11,6 @@ import { startProxy, startReflectingServer, type TestProxy } from "@protoport/te
 
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
-
 const string = (value: { minLen?: bigint; pattern?: string }): Rules => ({ type: { case: "string", value } });
 const untrusted = await openValidation({ untrusted: true });
 

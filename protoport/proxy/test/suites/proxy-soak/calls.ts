@@ -118,9 +118,7 @@ export class Callers implements AsyncDisposable {
   }
 }
 
-function digestOf(content: Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
-}
+const digestOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
 
 /** Returns a call's unique message. Most have a few bytes, and every 25th is larger than a window. */
 function messageOf(number: number): Sink {

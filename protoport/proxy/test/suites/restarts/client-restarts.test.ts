@@ -112,9 +112,8 @@ async function rollTwo(command: Command, args: readonly string[]): Promise<Outco
   return outcome;
 }
 
-async function untilReady(balancer: Balancer, ports: readonly number[]): Promise<void> {
+const untilReady = async (balancer: Balancer, ports: readonly number[]): Promise<void> =>
   await expect.poll(() => ports.every((port) => balancer.isReady(port))).toBe(true);
-}
 
 /** Restarts the only server, without a balancer. */
 async function restartOne(command: Command, args: readonly string[]): Promise<Outcome> {

@@ -19,7 +19,6 @@ import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 // The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.
 
 let gateway: TestGateway;
-
 beforeAll(async () => {
   gateway = await startKitchenSink();
 });
@@ -113,9 +112,8 @@ async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"se
 }
 
 // Compared by their bytes, because NaN equals nothing, and -0 equals 0.
-function same(desc: DescMessage, echoed: Message, message: Message): boolean {
-  return equals(desc, echoed, message) || Buffer.compare(toBinary(desc, echoed), toBinary(desc, message)) === 0;
-}
+const same = (desc: DescMessage, echoed: Message, message: Message): boolean =>
+  equals(desc, echoed, message) || Buffer.compare(toBinary(desc, echoed), toBinary(desc, message)) === 0;
 
 const unary = [...Object.values(KitchenSink.method), LegacySink.method.keep, ...Object.values(Shelves.method)];
 const echoing = unary

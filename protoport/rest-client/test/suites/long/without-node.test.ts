@@ -9,7 +9,6 @@ import { respondWith, startRestServer } from "../../../../testing/src/gateway/re
 // Tests the transport without node, and without code generation at run time.
 
 let gateway: TestGateway;
-
 beforeAll(async () => {
   gateway = await startKitchenSink();
 });

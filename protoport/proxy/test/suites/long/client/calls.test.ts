@@ -324,9 +324,7 @@ test("a bidirectional stream from grpc-js yields messages, then the error", asyn
   }
 });
 
-function same(bytes: Buffer): Buffer {
-  return bytes;
-}
+const same = (bytes: Buffer): Buffer => bytes;
 
 async function* readingsOf500(): AsyncGenerator<{ sensor: string }> {
   // More bytes than the window, so that the client must send WINDOW_UPDATE.

@@ -31,9 +31,8 @@ function sends(frames: (streamId: number) => readonly Frame[]): Script {
   return { request: (connection, id) => connection.send(...frames(id)) };
 }
 
-function responds(body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script {
-  return sends((id) => grpcResponse(id, body, trailer, head));
-}
+const responds = (body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script =>
+  sends((id) => grpcResponse(id, body, trailer, head));
 
 function http(status: string, more: readonly Field[] = []): Script {
   return sends((id) => [

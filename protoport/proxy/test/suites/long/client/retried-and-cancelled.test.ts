@@ -13,7 +13,6 @@ import { collect, startGreenhouse } from "@protoport/testing";
 
 const readingOf = (sensor: string): Buffer =>
   envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
-
 const maxStreams = 3;
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
@@ -108,9 +107,8 @@ test("the request stream is not read while the window is full", async () => {
 });
 
 /** Reads only a stream's first message. The signal cancels the stream later. */
-async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
+const watch = async (greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<unknown> =>
   await greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]().next();
-}
 
 test("response streams that nobody reads do not block other calls", async () => {
   const windowBytes = 262_144;

@@ -56,7 +56,6 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-
 const greenhouse = shared(() =>
   startReflectedGreenhouse({ getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) }),
 );

@@ -7,7 +7,6 @@ import { exchangeHttp1, type Field, type HttpRequest, statelessRequest } from "@
 import { startProxied } from "../../../support/greenhouses.ts";
 
 const service = "greenhouse_v1_GreenhouseService";
-
 const call = (method: string, args: object, header: readonly Field[] = []): HttpRequest =>
   statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
 

@@ -49,10 +49,8 @@ async function ask(proxy: ProxyProcess, request: HttpRequest, token?: string) {
 }
 
 const waterBed = { httpMethod: "POST", path: "/beds/7:water", header: [] };
-
 const callTool = (procedure: string): HttpRequest =>
   statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
-
 const scopes = `  publicUrl: ${publicUrl}/
   scopes: { greenhouse.v1.*: beds:read, greenhouse.v1.GreenhouseService.WaterBed: beds:water }`;
 

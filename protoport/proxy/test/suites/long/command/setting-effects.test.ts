@@ -62,7 +62,6 @@ const tokens = [{ file: fileOf("token", token) }];
 const otherTokens = [{ file: fileOf("other-token", "another-token-of-2026") }];
 const hashesWith = (scopes: string): string =>
   fileOf(`hashes ${scopes}`, `sha256:${createHash("sha256").update(token).digest("hex")} shop ${scopes} -\n`);
-
 const challenge: Observe = async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate");
 
 /** Returns the effect of `authentication`, by default on a call with the token. */

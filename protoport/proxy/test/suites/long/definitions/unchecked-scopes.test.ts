@@ -20,7 +20,6 @@ const scoped = scopedGreenhouse({ GetReading: [], WaterBed: ["water"], ...ofStre
 const data = new BinaryWriter().uint32(1).finish();
 const invalid = greenhouseWithOptions({ WaterBed: { no: 57386, wireType: WireType.Varint, data } });
 const write = (name: string, content: string | Uint8Array): string => JSON.stringify(folder.write(name, content));
-
 type CheckResult = { readonly exitCode: number; readonly errors: readonly string[] };
 
 async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {

@@ -21,7 +21,6 @@ const httpStatuses: Readonly<Partial<Record<Code, number>>> = { [Code.Canceled]:
   [Code.Unauthenticated]: 401 };
 
 const codeOf = ({ name, want }: HostileCase): Code | undefined => (cardinality.has(name) ? Code.Internal : want);
-
 const limitsOf = ({ options: { readMaxBytes } = {} }: HostileCase): { readonly readMaxBytes?: number } =>
   readMaxBytes === undefined ? {} : { readMaxBytes };
 

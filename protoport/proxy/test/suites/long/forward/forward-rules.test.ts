@@ -16,7 +16,6 @@ import { startProxied } from "../../../support/greenhouses.ts";
 // Which header fields a proxy forwards over sockets. protoport/proxy/test/forward/forward-rules.test.ts has all rules.
 
 const user = createContextKey<string | undefined>(undefined);
-
 const replaceContextValues: Interceptor = (next) => (request) =>
   next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
 

@@ -89,9 +89,8 @@ function seen(legacy: Legacy): object {
     ...(unpacked && { any: seen(unpacked) }) };
 }
 
-function unpack<Desc extends typeof LegacySchema>(desc: Desc, any: Any): MessageShape<Desc> {
-  return anyUnpack(any, desc) ?? expect.unreachable();
-}
+const unpack = <Desc extends typeof LegacySchema>(desc: Desc, any: Any): MessageShape<Desc> =>
+  anyUnpack(any, desc) ?? expect.unreachable();
 
 const sent: MessageInitShape<typeof SinkSchema> = {
   fString: "a",

@@ -38,9 +38,8 @@ async function call(interceptor: Interceptor, type: string, request: Buffer, res
 const connect = "application/proto";
 
 /** Returns a body with a message, or its start. @param count - how often the message is repeated */
-function bodyOf(type: string, message: Buffer, count = 1): Buffer {
-  return type === connect ? message : Buffer.concat(Array(count).fill(envelope(message)));
-}
+const bodyOf = (type: string, message: Buffer, count = 1): Buffer =>
+  type === connect ? message : Buffer.concat(Array(count).fill(envelope(message)));
 
 /** Returns a response's error code, as its protocol sends it, or `undefined` without an error. */
 function codeOf({ header, trailer, body }: HttpResponse): string | undefined {

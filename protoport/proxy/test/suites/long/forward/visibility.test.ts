@@ -120,7 +120,6 @@ describe("over MCP", () => {
 
 const describeApi = ({ proxy }: TestProxy): string =>
   JSON.stringify(createOpenApi(proxy.services, { info: { title: "t", version: "1" }, rest: proxy.rest }));
-
 const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
   for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
 };

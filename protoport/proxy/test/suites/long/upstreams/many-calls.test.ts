@@ -30,7 +30,6 @@ interface Peer extends AsyncDisposable {
 }
 
 const bytes = (value: Buffer): Buffer => value;
-
 const handle = (_: unknown, respond: (error: null, value: Buffer) => void) =>
   respond(null, Buffer.from(waterBedResponse));
 
@@ -115,9 +114,8 @@ async function openWithSettings(
   return client;
 }
 
-function call(client: GreenhouseClient, count: number): Promise<string>[] {
-  return Array.from({ length: count }, () => wateringOf(client));
-}
+const call = (client: GreenhouseClient, count: number): Promise<string>[] =>
+  Array.from({ length: count }, () => wateringOf(client));
 
 async function respondToAll(server: HeldServer, calls: readonly Promise<string>[]): Promise<readonly string[]> {
   const outcomes = Promise.all(calls);
@@ -166,11 +164,10 @@ test("a changed stream limit applies immediately", async () => {
   expect(await respondToAll(server, calls)).toEqual(["ok"]);
 });
 
-async function settingsAcknowledged({ frames }: ScriptedServer, count: number): Promise<void> {
+const settingsAcknowledged = async ({ frames }: ScriptedServer, count: number): Promise<void> =>
   await expect
     .poll(() => frames.filter(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack).length)
     .toBe(count);
-}
 
 test("calls are queued while the server allows no streams", async () => {
   await using server = await startHeld(1);

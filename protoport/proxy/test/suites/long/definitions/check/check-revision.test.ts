@@ -42,7 +42,6 @@ const temporary = folder.file("temporary");
 const PATH = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 const git = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 const environment = { PATH, TMPDIR: temporary, ...git };
-
 const run = async (at: string, program: string, ...args: readonly string[]): Promise<ProgramResult> =>
   await runProgram(program, args, { folder: at, environment });
 
