@@ -139,13 +139,54 @@ test("names of hidden services and RPCs are accepted", async () => {
   });
 });
 
-const noRules = "visibility has no effect: the definitions have no google.api.visibility rules";
+test.each(
+  // oxfmt-ignore
+  [
+    ["no labels if two upstreams have no visibility rules", [set, orders], [],
+      "visibility has no effect: the definitions have no google.api.visibility rules"],
+    ["nothing if one of two upstreams has visibility rules", [orders, restrictedSet], [], ""],
+    ["an unknown label with the known labels", [restrictedSet], ["--visibility", "internal"],
+      'the visibility label "internal" has no effect: the definitions use INTERNAL'],
+    ["nothing for a known label in spaces", [restrictedSet], ["--visibility", " INTERNAL "], ""],
+    ["a label if the definitions have none", [set], ["--visibility", "A"],
+      'the visibility label "A" has no effect: the definitions have no labels'],
+  ],
+)("--check reports %s", async (_name, sets, flags, errors) => {
+  const args = configure(
+    sets.map((each) => `descriptors: ${each}`),
+    "visibility: { allow: [] }",
+  );
+  expect(await check(...args, ...flags)).toEqual({ exitCode: 0, errors });
+});
 
-test.each([
-  ["two upstreams without visibility rules", [`descriptors: ${set}`, `descriptors: ${orders}`], noRules],
-  ["one of two upstreams with visibility rules", [`descriptors: ${orders}`, `descriptors: ${restrictedSet}`], ""],
-])("for %s, --check reports visibility without labels only if it has no effect", async (_upstreams, sets, errors) => {
-  expect(await check(...configure(sets, "visibility: { allow: [] }"))).toEqual({ exitCode: 0, errors });
+test("unused names of services, RPCs and fields are reported with the nearest name", async () => {
+  const settings = [
+    "rest:",
+    "  services: [{ name: greenhouse.v1.GreenhosueService, options: [lenient] }, { name: greenhouse.* }]",
+    "methodConfig:",
+    `- { timeout: 1s, name: [{ service: ${served}, method: GetReding }, { service: ${served} }, { service: greenhouse }] }`,
+    "- { timeout: 2s, name: [{}] }",
+    "authentication:",
+    `  tokens: [{ file: ${folder.write("token", "a-token-of-sufficient-length")} }]`,
+    `  open: [greenhouse.v1.GreenhouseServic, /${served}/GetReadng, /${served}/GetReading, other.v1.Service]`,
+    `  scopes: { ${served}.Getreading: a }`,
+    `mcp: { tools: [${served}.GetRaeding, ${served}.GetReading], paramHeaders: { greenhouse.v1.GetReadingRequest.senosr: S } }`,
+  ];
+  const { exitCode, errors } = await check(...configure([`descriptors: ${set}`], settings.join("\n")));
+  expect([exitCode, errors.split("\n")]).toEqual([
+    0,
+    [
+      `rest.services has no effect for greenhouse.v1.GreenhosueService: no served service matches this name, did you mean ${served}?`,
+      `methodConfig has no effect for ${served}.GetReding: no served service or RPC has this name, did you mean ${served}.GetReading?`,
+      "methodConfig has no effect for greenhouse: no served service or RPC has this name",
+      `authentication.open has no effect for greenhouse.v1.GreenhouseServic: no served service or RPC has this name, did you mean ${served}?`,
+      `authentication.open has no effect for /${served}/GetReadng: no served service or RPC has this name, did you mean /${served}/GetReading?`,
+      "authentication.open has no effect for other.v1.Service: no served service or RPC has this name",
+      `authentication.scopes.${served}.Getreading has no effect: no served RPC matches this name, did you mean ${served}.GetReading?`,
+      `--mcp ${served}.GetRaeding has no effect: no served RPC matches that can be a tool, did you mean ${served}.GetReading?`,
+      "mcp.paramHeaders has no effect for greenhouse.v1.GetReadingRequest.senosr: no tool's request has this field, did you mean greenhouse.v1.GetReadingRequest.sensor?",
+    ],
+  ]);
 });
 
 test("with reflection, unknown names are logged instead of rejected", async () => {
