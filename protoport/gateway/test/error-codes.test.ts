@@ -158,10 +158,7 @@ function collecting({ rest, ...others }: Partial<GatewayOptions> = {}): {
     ...others,
     rest: {
       ...rest,
-      errorRecord: (error) => {
-        codes.add(errorCodeOf(error));
-        return { httpStatus: 400, body: {} };
-      },
+      errorRecord: (error) => (codes.add(errorCodeOf(error)), { httpStatus: 400, body: {} }),
     },
     onResponse: ({ error }) => void (error && codes.add(errorCodeOf(error))),
     onFault: (_error, _what, _request, errorCode) => void codes.add(errorCode),

@@ -62,10 +62,7 @@ test.each([
   { name: "a body queued by the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
 ])("a retained message of $name is not overwritten by later data", async ({ send, options }) => {
   const kept: Uint8Array[] = [];
-  const echo = ({ data }: HttpBody): object => {
-    kept.push(data);
-    return {};
-  };
+  const echo = ({ data }: HttpBody): object => (kept.push(data), {});
   await using files = await startFiles("listening", { echo }, options);
   await send(files.address);
   expect(kept.map((data) => Buffer.compare(data, Buffer.alloc(10_000, data[0])))).toStrictEqual(kept.map(() => 0));

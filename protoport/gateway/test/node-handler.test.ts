@@ -37,10 +37,7 @@ function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void>
     routes: (router) =>
       router.service(GreenhouseService, {
         waterBed: ({ bed, note }, { values }) => ({ bed, note: `${note} ${values.get(tenantKey)}` }),
-        getReading: ({ sensor }, { responseTrailer }) => {
-          responseTrailer.set("x-trailer", "last");
-          return { sensor };
-        },
+        getReading: ({ sensor }, { responseTrailer }) => (responseTrailer.set("x-trailer", "last"), { sensor }),
         recordReadings: async (readings: AsyncIterable<Reading>) => {
           let count = 0;
           for await (const _ of readings) if (++count === 1) await first;

@@ -114,10 +114,7 @@ test("close() between two key fetches prevents the next fetch", async () => {
   const keys = await openFetchedKeys({
     ...keysOptions,
     timing: { backOffMs: 1 },
-    fetchDocument: async () => {
-      fetches += 1;
-      return withProblems("it is missing");
-    },
+    fetchDocument: async () => ((fetches += 1), withProblems("it is missing")),
   });
   keys.close();
   await timeForRequests();

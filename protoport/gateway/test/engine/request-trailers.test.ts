@@ -62,10 +62,7 @@ describe.each(transports)("a request trailer over $name", (transport) => {
     async () =>
       await startGreenhouse(
         {
-          waterBed: ({ note }, context) => {
-            see(context);
-            return { note };
-          },
+          waterBed: ({ note }, context) => (see(context), { note }),
           recordReadings: async (readings, context) => {
             let count = 0;
             for await (const _ of readings) count += 1;

@@ -244,10 +244,7 @@ describe("a client disconnect over Fetch", () => {
   test("that precedes the call returns 499 without calling the handler", async () => {
     let called = false;
     const fetch = serveByFetch({
-      getReading: () => {
-        called = true;
-        return {};
-      },
+      getReading: () => ((called = true), {}),
     });
     expect([(await openFetch(fetch, reading, AbortSignal.abort())).status, called]).toEqual([499, false]);
   });
@@ -277,10 +274,7 @@ describe("a client disconnect over Fetch", () => {
   test("during an endpoint's response is reported to onResponse as cancelled", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
-    const handle: Endpoint["handle"] = async () => {
-      controller.abort();
-      return { httpStatus: 200, body: "late" };
-    };
+    const handle: Endpoint["handle"] = async () => (controller.abort(), { httpStatus: 200, body: "late" });
     const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
       reported.resolve({ httpStatus, code: error?.code });
     const fetch = serveByFetch({}, { endpoints: [{ path: "/page", open: true, handle }], onResponse });

@@ -116,10 +116,7 @@ describe("a request over Fetch", () => {
   ])("whose body $what does not reach the handler", async ({ pull }) => {
     let called = false;
     const fetch = serveByFetch({
-      waterBed: () => {
-        called = true;
-        return {};
-      },
+      waterBed: () => ((called = true), {}),
     });
     const response = await fetch(pulledRequest(pull));
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
@@ -166,10 +163,7 @@ describe("a request over Fetch", () => {
         const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
         const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
         const handlers: Parameters<typeof serveByFetch>[0] = {
-          waterBed: (message) => {
-            handled.push(message);
-            return {};
-          },
+          waterBed: (message) => (handled.push(message), {}),
           recordReadings: async (messages) => {
             for await (const message of messages) handled.push(message);
             return {};

@@ -67,10 +67,7 @@ describe("a call of a tool with paramHeaders", () => {
 
 async function start(): Promise<Awaited<ReturnType<typeof startGreenhouse>> & { readonly ran: readonly string[] }> {
   const ran: string[] = [];
-  const waterBed = (given: object): object => {
-    ran.push("handler");
-    return given;
-  };
+  const waterBed = (given: object): object => (ran.push("handler"), given);
   const mcp = createMcp({ tools: ["greenhouse.v1.*"], paramHeaders });
   return Object.assign(await startGreenhouse({ waterBed }, { mcp }), { ran });
 }

@@ -152,10 +152,7 @@ test.each([
   using connections = new KeptConnections();
   await using greenhouse = await startGreenhouse(
     {
-      waterBed: (_, context) => {
-        timeoutMs = context.timeoutMs() ?? Infinity;
-        return {};
-      },
+      waterBed: (_, context) => ((timeoutMs = context.timeoutMs() ?? Infinity), {}),
     },
     { limits, mcp: createMcp({ tools: ["greenhouse.v1.*"], stream: { timeoutMs: 5_000 } }) },
   );

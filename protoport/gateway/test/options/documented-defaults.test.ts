@@ -16,10 +16,7 @@ test.each<[name: string, path: string, sent?: RequestInit]>([
   const gateway = createGateway({
     routes: (router) =>
       router.service(KitchenSink, {
-        query: (_, { requestMethod, url }) => {
-          requests.push({ requestMethod, url });
-          return {};
-        },
+        query: (_, { requestMethod, url }) => (requests.push({ requestMethod, url }), {}),
       }),
   });
   const requestMethod = sent === undefined ? "GET" : "POST";

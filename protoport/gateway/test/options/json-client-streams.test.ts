@@ -158,10 +158,7 @@ describe("the JSON values of a client stream", () => {
 
   test("may be consecutive arrays", () => {
     const received: string[] = [];
-    const read = (body: Uint8Array): Message => {
-      received.push(String(Buffer.from(body)));
-      return create(EmptySchema);
-    };
+    const read = (body: Uint8Array): Message => (received.push(String(Buffer.from(body))), create(EmptySchema));
     const reader = new JsonValueReader(100, { read, end: () => undefined }, false);
     reader.add(Buffer.from("[1,[2]] [3]"));
     while (reader.take() !== undefined);

@@ -50,10 +50,7 @@ describe.each([
       rest,
       routes: (router) =>
         router.service(OrderService, {
-          deleteOrder: ({ id }) => {
-            deleted.push(String(id));
-            return {};
-          },
+          deleteOrder: ({ id }) => (deleted.push(String(id)), {}),
         }),
     }),
   );

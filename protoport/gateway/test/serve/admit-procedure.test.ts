@@ -186,10 +186,7 @@ describe("a call that admit checks", () => {
       await decided.promise;
     };
     const handlers: Parameters<typeof startGreenhouse>[0] = {
-      waterBed: ({ bed }) => {
-        handled.push(String(bed));
-        return {};
-      },
+      waterBed: ({ bed }) => (handled.push(String(bed)), {}),
     };
     await using greenhouse = await startGreenhouse(handlers, { admit, mcp: createMcp({ tools: ["greenhouse.v1.*"] }) });
     using connection = await openHttp1(greenhouse.address);
@@ -213,10 +210,7 @@ describe("a call that admit checks", () => {
 
   test("reaches its interceptors in the same turn if admit is synchronous", async () => {
     const order: string[] = [];
-    const admit = (): AdmitProcedure => {
-      queueMicrotask(() => order.push("microtask"));
-      return () => {};
-    };
+    const admit = (): AdmitProcedure => (queueMicrotask(() => order.push("microtask")), () => {});
     const interceptor: Interceptor = (next) => (request) => {
       order.push("interceptor");
       return next(request);

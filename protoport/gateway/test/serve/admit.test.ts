@@ -234,10 +234,7 @@ test.each(both)("over HTTP/%s, admit and endpoints cannot respond through the re
     for (const value of [request, request.header, ...own])
       if (typeof value === "object" && value !== null && "respond" in value) received.push(value);
   };
-  const handle: Endpoint["handle"] = (request) => {
-    inspectRequest(request);
-    return { httpStatus: 200, body: "" };
-  };
+  const handle: Endpoint["handle"] = (request) => (inspectRequest(request), { httpStatus: 200, body: "" });
   const endpoints = [{ path: "/page", open: false, handle }];
   await using greenhouse = await startGreenhouse({}, { admit: inspectRequest, endpoints });
   await exchange(greenhouse.address, version, { ...get("/page"), header });

@@ -104,10 +104,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
   describe("an interceptor", () => {
     test("can replace the response's header, trailer and message", async () => {
       const handlers: Handlers = {
-        waterBed: (_, { responseHeader }) => {
-          responseHeader.set("x-first", "lost");
-          return { note: "first" };
-        },
+        waterBed: (_, { responseHeader }) => (responseHeader.set("x-first", "lost"), { note: "first" }),
       };
       await using greenhouse = await start(handlers, { interceptors: [respond] });
       const received: unknown[] = [];
@@ -120,10 +117,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     test("can respond without calling the handler", async () => {
       let ran = false;
       const handlers = {
-        waterBed: () => {
-          ran = true;
-          return {};
-        },
+        waterBed: () => ((ran = true), {}),
       };
       await using greenhouse = await start(handlers, { interceptors: [answerItself] });
       expect([(await greenhouse.client.waterBed({})).note, ran]).toEqual(["cached", false]);

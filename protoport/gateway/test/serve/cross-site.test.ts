@@ -25,10 +25,7 @@ const open = async (options: Partial<GatewayOptions> = {}): Promise<EveryTranspo
   await openEveryTransport({
     routes: (router) => {
       router.service(GreenhouseService, {
-        waterBed: () => {
-          handled += 1;
-          return {};
-        },
+        waterBed: () => ((handled += 1), {}),
       });
     },
     endpoints: [{ path: "/hook", httpMethods: ["POST"], open: true, handle: () => ({ httpStatus: 200, body: "" }) }],

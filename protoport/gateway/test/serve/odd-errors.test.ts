@@ -84,10 +84,7 @@ const failed: Code[] = [];
 const options: GatewayOptions = {
   routes: (router) =>
     router.service(GreenhouseService, {
-      waterBed: (_, { requestHeader }) => {
-        failAt("a handler", (name) => requestHeader.get(name));
-        return {};
-      },
+      waterBed: (_, { requestHeader }) => (failAt("a handler", (name) => requestHeader.get(name)), {}),
     }),
   interceptors: [interceptor],
   onRequest: ({ header, contextValues }) => {
@@ -100,10 +97,7 @@ const options: GatewayOptions = {
     if (header.get("x-place") === "admit, later") return new Promise(setImmediate).then(() => fail("admit, later"));
   },
   requestGate: ({ requestHeader }) => failAt("requestGate", (name) => requestHeader.get(name)),
-  contextValues: ({ headers }) => {
-    failAt("contextValues", (name) => headers[name]);
-    return createContextValues();
-  },
+  contextValues: ({ headers }) => (failAt("contextValues", (name) => headers[name]), createContextValues()),
   onError: (_, { code }) => failed.push(code),
   onResponse: ({ httpStatus, error, contextValues }) => {
     outcomes.push(`${String(httpStatus)} ${String(error?.code)}`);

@@ -43,10 +43,7 @@ const replace: Interceptor = (next) => async (request) => {
 const gateway = await openEveryTransport({
   routes: (router) =>
     router.service(GreenhouseService, {
-      waterBed: (_, context) => {
-        forge(context);
-        return {};
-      },
+      waterBed: (_, context) => (forge(context), {}),
       watchReadings: async function* (_, context) {
         forge(context);
         yield {};

@@ -47,10 +47,7 @@ describe.each(Object.entries(admits))("endpoints with %s", (admitName, admit) =>
   test.each(failures)("an endpoint that $name results in status $want if called", async ({ handle, want, faults }) => {
     const reported: unknown[] = [];
     let calls = 0;
-    const counted: Endpoint["handle"] = (request) => {
-      calls += 1;
-      return handle(request);
-    };
+    const counted: Endpoint["handle"] = (request) => ((calls += 1), handle(request));
     const onFault = (error: unknown): void => void reported.push(error);
     const endpoints = [{ path: "/fails", open: false, handle: counted }];
     const options = { ...kitchenSinkOptions, endpoints, onFault, ...(admit && { admit }) };

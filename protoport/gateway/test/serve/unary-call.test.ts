@@ -64,10 +64,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
     test("is aborted if it is first read after the response", async () => {
       let context: HandlerContext | undefined;
       await using greenhouse = await start({
-        waterBed: (_, handlerContext) => {
-          context = handlerContext;
-          return {};
-        },
+        waterBed: (_, handlerContext) => ((context = handlerContext), {}),
       });
       await greenhouse.client.waterBed({});
       await greenhouse.completed(1);
@@ -138,10 +135,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       reached.push("next");
       return await next({ ...request });
     };
-    const waterBed = (): object => {
-      reached.push("handler");
-      return {};
-    };
+    const waterBed = (): object => (reached.push("handler"), {});
     await using greenhouse = await start({ waterBed }, { interceptors: [slow] });
     if (end === "its deadline") await passDeadline(greenhouse.client, () => reached.length > 0);
     else await errorOf(greenhouse.client.waterBed({}, { signal: controller.signal }));
@@ -199,10 +193,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
   test("with a request gate is refused before its message is read", async () => {
     const calls: string[] = [];
     const handlers = {
-      waterBed: () => {
-        calls.push("handler");
-        return {};
-      },
+      waterBed: () => (calls.push("handler"), {}),
     };
     await using greenhouse = await start(handlers, {
       readMaxBytes: 10,
@@ -280,10 +271,7 @@ test("a Connect GET whose message is not base64 is refused", async () => {
 test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", async () => {
   const remaining: (number | undefined)[] = [];
   await using greenhouse = await startGreenhouse({
-    waterBed: (_, { timeoutMs }) => {
-      remaining.push(timeoutMs());
-      return {};
-    },
+    waterBed: (_, { timeoutMs }) => (remaining.push(timeoutMs()), {}),
   });
   const timeout = ["grpc-timeout", "10000900u"] as const;
   await exchange(greenhouse.address, "2", rpcRequest(wireFormats.grpc, Buffer.of(), [timeout], waterBedProcedure));
@@ -293,10 +281,7 @@ test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", a
 test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {
   const called = Promise.withResolvers<void>();
   await using connection = await openGreenhouse(openFrames, {
-    waterBed: () => {
-      called.resolve();
-      return {};
-    },
+    waterBed: () => (called.resolve(), {}),
   });
   const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
   const reached = within(called.promise, "the handler");

@@ -19,10 +19,7 @@ test.each([
     visibility: { allow },
     routes: (router) =>
       router.service(greenhouse, {
-        waterBed: ({ bed, note }) => {
-          received.push({ bed, note });
-          return {};
-        },
+        waterBed: ({ bed, note }) => (received.push({ bed, note }), {}),
       }),
   });
   const { input } = greenhouse.method.waterBed;

@@ -47,10 +47,7 @@ test.each([
 ])("a check $name is refused at attempt $attempts of 4", ({ workMs, attempts }) => {
   let checks = 0;
   // Only the rules are prepared in time.
-  const limit = (run: () => void): boolean => {
-    run();
-    return checks === 0;
-  };
+  const limit = (run: () => void): boolean => (run(), checks === 0);
   const checkOf = prepareLimited(rules, limit, () => () => () => {
     checks++;
     work(workMs);

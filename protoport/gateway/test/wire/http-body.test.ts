@@ -136,14 +136,8 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
     };
     const { upload, kept } = keeper();
     await using files = await startFiles(http2, {
-      echo: (file) => {
-        take(file);
-        return file;
-      },
-      putFile: ({ file }) => {
-        take(file);
-        return {};
-      },
+      echo: (file) => (take(file), file),
+      putFile: ({ file }) => (take(file), {}),
       upload,
     });
     for (const body of [undefined, Buffer.of()]) {
@@ -220,10 +214,7 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
       responseHeader.set(name, value);
     };
     await using files = await startFiles(http2, {
-      getFile: (_, context) => {
-        choose(context);
-        return { contentType: "a/b", data: bytes };
-      },
+      getFile: (_, context) => (choose(context), { contentType: "a/b", data: bytes }),
       async *download({ name: file }, context) {
         choose(context);
         if (file === "late") await new Promise((resolve) => setTimeout(resolve));
@@ -262,10 +253,7 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
 
   test("can be uploaded with a 201 response", async () => {
     await using files = await startFiles(http2, {
-      putFile: (_, { responseHeader }) => {
-        responseHeader.set("status", "201");
-        return {};
-      },
+      putFile: (_, { responseHeader }) => (responseHeader.set("status", "201"), {}),
     });
     const answer = await ask(files, ["PUT", "/files/a"], [["content-type", "a/b"]], bytes);
     expect([answer.httpStatus, answer.body.toString()]).toEqual([201, "{}"]);

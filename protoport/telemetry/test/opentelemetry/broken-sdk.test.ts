@@ -105,10 +105,7 @@ describe("an application error with OpenTelemetry", () => {
     };
     await using greenhouse = await startTraced(
       {
-        getReading: () => {
-          fail("handler")();
-          return {};
-        },
+        getReading: () => (fail("handler")(), {}),
       },
       {
         options: {

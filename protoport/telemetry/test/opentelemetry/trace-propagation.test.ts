@@ -22,10 +22,7 @@ async function forward(
 ): Promise<Readonly<Record<string, string>>> {
   let received = {};
   await using upstream = await startGreenhouse({
-    getReading: (_, { requestHeader }) => {
-      received = Object.fromEntries(requestHeader);
-      return {};
-    },
+    getReading: (_, { requestHeader }) => ((received = Object.fromEntries(requestHeader)), {}),
   });
   const descriptors = descriptorSetOf(GreenhouseService.file);
   const upstreams = [

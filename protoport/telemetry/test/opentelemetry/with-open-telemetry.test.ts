@@ -135,10 +135,7 @@ test("an endpoint with atRoot is served outside the prefix", async () => {
 test("getMeter is called once for several requests", async () => {
   let count = 0;
   using _ = registerSdk();
-  const getMeter = (): Meter => {
-    count += 1;
-    return createNoopMeter();
-  };
+  const getMeter = (): Meter => ((count += 1), createNoopMeter());
   metrics.setGlobalMeterProvider({ getMeter });
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   for (const path of ["/a", "/b"]) await gateway.fetch(new Request(`http://orders.example${path}`));

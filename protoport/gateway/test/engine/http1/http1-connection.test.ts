@@ -170,10 +170,7 @@ test("a client's reset is detected while the read-ahead buffer is full", async (
   ends.client.write(Buffer.alloc(200_000, get));
   await expect.poll(() => ends.socket.isPaused()).toBe(true);
   ends.client.resetAndDestroy();
-  const check = (): boolean => {
-    ends.connection.checkTimeouts(performance.now());
-    return ends.socket.destroyed;
-  };
+  const check = (): boolean => (ends.connection.checkTimeouts(performance.now()), ends.socket.destroyed);
   await expect.poll(check).toBe(true);
   await within(disconnected.promise, "onDisconnect");
   // No other request is served after the response to this call.
@@ -488,10 +485,7 @@ test("the idle timeout starts after the response to a long call", async () => {
   using ends = await openRequested(defaultLimits.idleTimeoutMs / 2);
   for (let checks = 0; checks < 4; checks++) ends.connection.checkTimeouts(performance.now());
   ends.connection.respond(200, [], Buffer.of());
-  const isClosing = [1, 2, 3].map(() => {
-    ends.connection.checkTimeouts(performance.now());
-    return ends.socket.writableEnded;
-  });
+  const isClosing = [1, 2, 3].map(() => (ends.connection.checkTimeouts(performance.now()), ends.socket.writableEnded));
   expect(isClosing).toEqual([false, false, true]);
 });
 

@@ -24,10 +24,7 @@ const windowLimits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535,
 
 async function framesBeforePing(connection: FrameConnection): Promise<Frame[]> {
   const frames: Frame[] = [];
-  await connection.readUntil((one) => {
-    frames.push(one);
-    return one.type === frameType.ping;
-  });
+  await connection.readUntil((one) => (frames.push(one), one.type === frameType.ping));
   return frames;
 }
 

@@ -6,10 +6,7 @@ import { exchangeFetch, fieldValue, getReadingProcedure } from "../../../../test
 const { fetch } = createGateway({
   routes: (router) =>
     router.service(GreenhouseService, {
-      getReading: ({ sensor }, { responseHeader }) => {
-        responseHeader.set("vary", "x-tenant");
-        return { sensor };
-      },
+      getReading: ({ sensor }, { responseHeader }) => (responseHeader.set("vary", "x-tenant"), { sensor }),
     }),
   compressMinBytes: 1000,
 });

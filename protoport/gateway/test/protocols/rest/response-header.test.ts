@@ -57,14 +57,8 @@ beforeAll(async () => {
   files = await openEveryTransport({
     routes: (router) =>
       router.service(FileService, {
-        getFile: (_, context) => {
-          setFields(context);
-          return { ...file, contentType };
-        },
-        getPart: (_, context) => {
-          setFields(context);
-          return { name: "a", file: { ...file, contentType } };
-        },
+        getFile: (_, context) => (setFields(context), { ...file, contentType }),
+        getPart: (_, context) => (setFields(context), { name: "a", file: { ...file, contentType } }),
         async *download(_, context) {
           setFields(context);
           yield { ...file, contentType };

@@ -130,10 +130,7 @@ test.each([
 ])("the response to %s runs outside the previous call's context", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
-  const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {
-    note();
-    return { httpStatus, body: rawMessage };
-  };
+  const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => (note(), { httpStatus, body: rawMessage });
   const started = storage.run("the start's", () => startNoting({ onResponse: note, rest: { errorRecord } }));
   await using greenhouse = await started;
   using connection = await openHttp1(greenhouse.address);

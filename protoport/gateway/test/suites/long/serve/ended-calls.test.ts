@@ -166,10 +166,7 @@ test("a stream past its deadline releases its decoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     ...unchanging,
-    decodePieces: (pieces, _, ended) => {
-      ended.addEventListener("abort", () => closed.resolve());
-      return pieces;
-    },
+    decodePieces: (pieces, _, ended) => (ended.addEventListener("abort", () => closed.resolve()), pieces),
   };
   const pattern = { case: "post", value: "/readings" } as const;
   const handlers: Parameters<typeof startGreenhouse>[0] = {
