@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { bind, restoreFile, removeStaleSocket } from "../../src/engine/bind.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
@@ -11,31 +11,29 @@ function lookAt(path: string) {
   return lstatSync(path, { bigint: true });
 }
 
-describe("a file in place of a stale socket", () => {
-  test("is kept if it is a regular file", () => {
-    using folder = createTempFolder();
-    const path = folder.file("s");
-    writeFileSync(path, "now");
-    expect([removeStaleSocket(path, lookAt(folder.file("other"))), readFileSync(path, "utf8")]).toEqual([false, "now"]);
-    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
-  });
+test("a file in place of a stale socket is kept if it is a regular file", () => {
+  using folder = createTempFolder();
+  const path = folder.file("s");
+  writeFileSync(path, "now");
+  expect([removeStaleSocket(path, lookAt(folder.file("other"))), readFileSync(path, "utf8")]).toEqual([false, "now"]);
+  expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+});
 
-  test("is kept if it is a directory", () => {
-    using folder = createTempFolder();
-    const path = folder.file("s");
-    mkdirSync(path);
-    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
-    expect([lstatSync(path).isDirectory(), readdirSync(folder.path).toSorted()]).toEqual([true, ["other", "s"]]);
-  });
+test("a file in place of a stale socket is kept if it is a directory", () => {
+  using folder = createTempFolder();
+  const path = folder.file("s");
+  mkdirSync(path);
+  expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
+  expect([lstatSync(path).isDirectory(), readdirSync(folder.path).toSorted()]).toEqual([true, ["other", "s"]]);
+});
 
-  test("is not overwritten by restoreFile", () => {
-    using folder = createTempFolder();
-    const [aside, path] = [folder.file("aside"), folder.file("s")];
-    writeFileSync(aside, "second");
-    writeFileSync(path, "third");
-    restoreFile(aside, path);
-    expect([readFileSync(path, "utf8"), readdirSync(folder.path)]).toEqual(["third", ["s"]]);
-  });
+test("a file in place of a stale socket is not overwritten by restoreFile", () => {
+  using folder = createTempFolder();
+  const [aside, path] = [folder.file("aside"), folder.file("s")];
+  writeFileSync(aside, "second");
+  writeFileSync(path, "third");
+  restoreFile(aside, path);
+  expect([readFileSync(path, "utf8"), readdirSync(folder.path)]).toEqual(["third", ["s"]]);
 });
 
 test.each([{ name: "at an unused path" }, { name: "that replaces a stale socket" }])(

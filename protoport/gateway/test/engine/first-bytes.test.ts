@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { detectProtocol, firstProtocolOf, putBack, type FirstProtocol } from "../../src/engine/first-bytes.ts";
 import { createByteReader, listenOnLoopback } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
@@ -63,71 +63,67 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
   while (socket.bytesRead < expected) await within(once(socket, "readable"), "bytes");
 }
 
-describe("detectProtocol", () => {
-  test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "passes on all bytes of a preface (split after byte $at)",
-    async ({ at }) => {
-      const { client, socket, spoken } = await open();
-      await send(client, socket, preface.subarray(0, at));
-      client.write(preface.subarray(at));
-      const { spoken: what } = await within(spoken, "the connection");
-      expect(what).toBe("http2");
-      const bytes = await createByteReader(socket).readExactly(preface.byteLength, "the preface");
-      expect(bytes.equals(preface)).toBe(true);
-      client.destroy();
-    },
-  );
-
-  test("passes on all bytes of a request that arrives byte by byte", async () => {
+test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
+  "detectProtocol passes on all bytes of a preface (split after byte $at)",
+  async ({ at }) => {
     const { client, socket, spoken } = await open();
-    const request = Buffer.from("PRIVATE / HTTP/1.1\r\n\r\n");
-    for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
-    client.write(request.subarray(4));
-    expect((await within(spoken, "the connection")).spoken).toBe("http1");
-    expect((await createByteReader(socket).readExactly(request.byteLength, "the request")).equals(request)).toBe(true);
+    await send(client, socket, preface.subarray(0, at));
+    client.write(preface.subarray(at));
+    const { spoken: what } = await within(spoken, "the connection");
+    expect(what).toBe("http2");
+    const bytes = await createByteReader(socket).readExactly(preface.byteLength, "the preface");
+    expect(bytes.equals(preface)).toBe(true);
     client.destroy();
-  });
+  },
+);
 
-  test("keeps a connection open if its bytes arrive while the process is paused", async () => {
-    timeoutMs = 50;
-    const { client, socket, spoken } = await open();
-    timeoutMs = 10_000;
-    if (client.connecting) await within(once(client, "connect"), "the client");
-    client.write("GET / HTTP/1.1\r\n");
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
-    await within(Promise.race([spoken, once(socket, "close")]), "the connection");
-    expect(socket.destroyed).toBe(false);
-    client.destroy();
-  });
-
-  test("detects TLS from the first byte", async () => {
-    const { client, spoken } = await open();
-    client.write(Buffer.of(22));
-    expect((await within(spoken, "the connection")).spoken).toBe("tls");
-    client.destroy();
-  });
+test("detectProtocol passes on all bytes of a request that arrives byte by byte", async () => {
+  const { client, socket, spoken } = await open();
+  const request = Buffer.from("PRIVATE / HTTP/1.1\r\n\r\n");
+  for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
+  client.write(request.subarray(4));
+  expect((await within(spoken, "the connection")).spoken).toBe("http1");
+  expect((await createByteReader(socket).readExactly(request.byteLength, "the request")).equals(request)).toBe(true);
+  client.destroy();
 });
 
-describe("a connection with an undetected protocol", () => {
-  test.each([
-    { name: "no bytes", says: "" },
-    { name: "an incomplete preface", says: "PRI * HTTP/2.0" },
-  ])("that sends $name is closed after the timeout", async ({ says }) => {
-    timeoutMs = 200;
-    const { client, socket } = await open();
-    timeoutMs = 10_000;
-    client.write(says);
-    await within(once(socket, "close"), "the connection to close");
-    client.destroy();
-  });
+test("detectProtocol keeps a connection open if its bytes arrive while the process is paused", async () => {
+  timeoutMs = 50;
+  const { client, socket, spoken } = await open();
+  timeoutMs = 10_000;
+  if (client.connecting) await within(once(client, "connect"), "the client");
+  client.write("GET / HTTP/1.1\r\n");
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  await within(Promise.race([spoken, once(socket, "close")]), "the connection");
+  expect(socket.destroyed).toBe(false);
+  client.destroy();
+});
 
-  test.each([
-    { name: "before the first byte", says: "" },
-    { name: "during the preface", says: "PRI" },
-  ])("half-closed $name is closed immediately", async ({ says }) => {
-    const { client, socket } = await open();
-    client.end(says);
-    await within(once(socket, "close"), "the connection to close");
-    client.destroy();
-  });
+test("detectProtocol detects TLS from the first byte", async () => {
+  const { client, spoken } = await open();
+  client.write(Buffer.of(22));
+  expect((await within(spoken, "the connection")).spoken).toBe("tls");
+  client.destroy();
+});
+
+test.each([
+  { name: "no bytes", says: "" },
+  { name: "an incomplete preface", says: "PRI * HTTP/2.0" },
+])("a connection with an undetected protocol that sends $name is closed after the timeout", async ({ says }) => {
+  timeoutMs = 200;
+  const { client, socket } = await open();
+  timeoutMs = 10_000;
+  client.write(says);
+  await within(once(socket, "close"), "the connection to close");
+  client.destroy();
+});
+
+test.each([
+  { name: "before the first byte", says: "" },
+  { name: "during the preface", says: "PRI" },
+])("a connection with an undetected protocol half-closed $name is closed immediately", async ({ says }) => {
+  const { client, socket } = await open();
+  client.end(says);
+  await within(once(socket, "close"), "the connection to close");
+  client.destroy();
 });

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { defaultLimits, type Exchange, planBody, type RequestBody } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
@@ -100,39 +100,37 @@ test("a trailer section split between two socket chunks is read completely", asy
   await expect.poll(() => exchanges.length).toBe(2);
 });
 
-describe("an unread request body after its response", () => {
-  test("rejects pending and later reads if it is incomplete", async () => {
-    client.write(`${inLength(10)}order`);
-    const exchange = await within(served.promise, "the request");
-    expect(String((await nextPiece(exchange)).value)).toBe("order");
-    const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-    exchange.respond(200, [], Buffer.of());
-    await waiting;
-    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-    // The rest is dropped, and the next request follows it.
-    client.write(`store${inLength(0)}`);
-    await expect.poll(() => exchanges.length).toBe(2);
-    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-  });
+test("an unread request body after its response rejects pending and later reads if it is incomplete", async () => {
+  client.write(`${inLength(10)}order`);
+  const exchange = await within(served.promise, "the request");
+  expect(String((await nextPiece(exchange)).value)).toBe("order");
+  const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  exchange.respond(200, [], Buffer.of());
+  await waiting;
+  await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  // The rest is dropped, and the next request follows it.
+  client.write(`store${inLength(0)}`);
+  await expect.poll(() => exchanges.length).toBe(2);
+  await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+});
 
-  test("rejects later reads even if it is complete", async () => {
-    client.write(`${inLength(5)}order`);
-    const exchange = await within(served.promise, "the request");
-    exchange.respond(200, [], Buffer.of());
-    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-  });
+test("an unread request body after its response rejects later reads even if it is complete", async () => {
+  client.write(`${inLength(5)}order`);
+  const exchange = await within(served.promise, "the request");
+  exchange.respond(200, [], Buffer.of());
+  await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+});
 
-  test("does not cause 100 Continue for the next request", async () => {
-    client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
-    const first = await within(served.promise, "the request");
-    first.respond(200, [], Buffer.of());
-    await expect.poll(() => exchanges.length).toBe(2);
-    // A completed exchange sends no 100 Continue for the next one.
-    bodyOf(first).pieces();
-    exchanges[1]?.respond(417, [], Buffer.of());
-    expect(await client.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
-    expect(await client.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
-  });
+test("an unread request body after its response does not cause 100 Continue for the next request", async () => {
+  client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
+  const first = await within(served.promise, "the request");
+  first.respond(200, [], Buffer.of());
+  await expect.poll(() => exchanges.length).toBe(2);
+  // A completed exchange sends no 100 Continue for the next one.
+  bodyOf(first).pieces();
+  exchanges[1]?.respond(417, [], Buffer.of());
+  expect(await client.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
+  expect(await client.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
 });
 
 test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([

@@ -26,75 +26,73 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
   for (let count = 0; ; count += 1) yield { sensor: "x".repeat(10_000) + String(count) };
 }
 
-describe("an RPC over Fetch", () => {
-  test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
-    "in %s gets a response",
-    async (name) => {
-      const format = wireFormats[name];
-      const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
-      const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
-      expect(readOutcome(format, await exchangeFetch(fetch, ok))).toEqual({ code: 0, message: "" });
-      const failing = serveByFetch({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
-      expect(readOutcome(format, await exchangeFetch(failing, ok))).toEqual({ code: Code.NotFound, message: "no" });
-    },
-  );
-
-  test("does not require a body if the request message is empty", async () => {
+test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
+  "an RPC over Fetch in %s gets a response",
+  async (name) => {
+    const format = wireFormats[name];
+    const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
     const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
-    const headers = { "content-type": "application/proto" };
-    const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
-    expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
-  });
+    expect(readOutcome(format, await exchangeFetch(fetch, ok))).toEqual({ code: 0, message: "" });
+    const failing = serveByFetch({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
+    expect(readOutcome(format, await exchangeFetch(failing, ok))).toEqual({ code: Code.NotFound, message: "no" });
+  },
+);
 
-  test("streams responses in the Connect protocol", async () => {
-    const fetch = serveByFetch({
-      async *controlClimate(sent) {
-        for await (const { sensor } of sent) yield { sensor };
-      },
-    });
-    const body = Buffer.concat(["a", "b"].map((sensor) => encodeEnvelope(0, Buffer.from(JSON.stringify({ sensor })))));
-    const header: Field[] = [["content-type", "application/connect+json"]];
-    const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: `${service}/ControlClimate`, header, body });
-    const messages = decodeEnvelopes(answer.body).map(({ bytes }): unknown => JSON.parse(bytes.toString()));
-    expect(messages).toEqual([{ sensor: "a" }, { sensor: "b" }, {}]);
-  });
+test("an RPC over Fetch does not require a body if the request message is empty", async () => {
+  const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
+  const headers = { "content-type": "application/proto" };
+  const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
+  expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
+});
 
-  test("is not affected when a client transfers the buffers of another response", async () => {
-    const fetch = serveByFetch({
-      async *watchReadings() {
-        yield { sensor: "a" };
-        await new Promise((resolve) => setTimeout(resolve));
-        yield { sensor: "b" };
-      },
-    });
-    const request = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], `${service}/WatchReadings`);
-    const stolen = (await openFetch(fetch, request)).body;
-    for await (const { buffer } of stolen ?? []) structuredClone(buffer, { transfer: [buffer] });
-    const [first, second, end] = decodeEnvelopes((await exchangeFetch(fetch, request)).body);
-    const sensors = [first, second].map((envelope) => fromBinary(ReadingSchema, envelope?.bytes ?? Buffer.of()).sensor);
-    expect([sensors, end?.bytes.toString()]).toEqual([["a", "b"], "grpc-status: 0\r\n"]);
+test("an RPC over Fetch streams responses in the Connect protocol", async () => {
+  const fetch = serveByFetch({
+    async *controlClimate(sent) {
+      for await (const { sensor } of sent) yield { sensor };
+    },
   });
+  const body = Buffer.concat(["a", "b"].map((sensor) => encodeEnvelope(0, Buffer.from(JSON.stringify({ sensor })))));
+  const header: Field[] = [["content-type", "application/connect+json"]];
+  const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: `${service}/ControlClimate`, header, body });
+  const messages = decodeEnvelopes(answer.body).map(({ bytes }): unknown => JSON.parse(bytes.toString()));
+  expect(messages).toEqual([{ sensor: "a" }, { sensor: "b" }, {}]);
+});
 
-  test.each([
-    [
-      "the default error record",
-      {},
-      '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
-    ],
-    [
-      "a custom error record",
-      { rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) } },
-      '"no"',
-    ],
-  ])("in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {
-    const fetch = serveByFetch({ getReading: () => ({}) }, options);
-    const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
-    const other = rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`);
-    expect(readOutcome(wireFormats.grpc, await exchangeFetch(serveByFetch({}), other)).code).toBe(Code.Unimplemented);
-    const answer = await exchangeFetch(fetch, rpcRequest(wireFormats.grpc, message, [], getReadingProcedure));
-    expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
-    expect(fieldValue(answer.header, "grpc-status")).toBeUndefined();
+test("an RPC over Fetch is not affected when a client transfers the buffers of another response", async () => {
+  const fetch = serveByFetch({
+    async *watchReadings() {
+      yield { sensor: "a" };
+      await new Promise((resolve) => setTimeout(resolve));
+      yield { sensor: "b" };
+    },
   });
+  const request = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], `${service}/WatchReadings`);
+  const stolen = (await openFetch(fetch, request)).body;
+  for await (const { buffer } of stolen ?? []) structuredClone(buffer, { transfer: [buffer] });
+  const [first, second, end] = decodeEnvelopes((await exchangeFetch(fetch, request)).body);
+  const sensors = [first, second].map((envelope) => fromBinary(ReadingSchema, envelope?.bytes ?? Buffer.of()).sensor);
+  expect([sensors, end?.bytes.toString()]).toEqual([["a", "b"], "grpc-status: 0\r\n"]);
+});
+
+test.each([
+  [
+    "the default error record",
+    {},
+    '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
+  ],
+  [
+    "a custom error record",
+    { rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) } },
+    '"no"',
+  ],
+])("an RPC over Fetch in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {
+  const fetch = serveByFetch({ getReading: () => ({}) }, options);
+  const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
+  const other = rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`);
+  expect(readOutcome(wireFormats.grpc, await exchangeFetch(serveByFetch({}), other)).code).toBe(Code.Unimplemented);
+  const answer = await exchangeFetch(fetch, rpcRequest(wireFormats.grpc, message, [], getReadingProcedure));
+  expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
+  expect(fieldValue(answer.header, "grpc-status")).toBeUndefined();
 });
 
 const upload = (coding: string, body: Buffer): HttpRequest => {

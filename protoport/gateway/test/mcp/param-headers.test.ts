@@ -1,5 +1,5 @@
 import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { exchange, type Field, type HttpRequest, initializedRequest, startGreenhouse, statelessRequest, toolNameOf,
@@ -17,52 +17,50 @@ const call = (args: object, header: readonly Field[] = []): HttpRequest =>
 
 const note: Field = ["mcp-param-note", "eu"];
 
-describe("a call of a tool with paramHeaders", () => {
-  test.each<[name: string, request: HttpRequest]>([
-    ["with the value of the body", call({ note: "eu" }, [note])],
-    ["with a value in Base64", call({ note: "ä" }, [["mcp-param-note", "=?base64?w6Q=?="]])],
-    ["with an integer", call({ liters: 42 }, [["mcp-param-liters", "42"]])],
-    ["with an integer that has decimals", call({ liters: 42 }, [["mcp-param-liters", "42.0"]])],
-    ["with a 64-bit integer", call({ bed: "9007199254740993" }, [["mcp-param-bed", "9007199254740993"]])],
-    ["with tabs and spaces", call({ note: "a\tb c" }, [["mcp-param-note", "a\tb c"]])],
-    ["with a comma", call({ note: "a, b" }, [["mcp-param-note", "a, b"]])],
-    ["without the field and its header", call({})],
-    ["with the zero value and without the header", call({ note: "", liters: 0 })],
-    [
-      "with what looks like Base64, in Base64",
-      call({ note: "=?base64?ZXU=?=" }, [["mcp-param-note", `=?base64?${btoa("=?base64?ZXU=?=")}?=`]]),
-    ],
-    ["with null and without the header", call({ note: null })],
-    ["with an empty string in Base64", call({ note: "" }, [["mcp-param-note", "=?base64??="]])],
-    ["in a revision without such fields", initializedRequest("tools/call", { name: water, arguments: { note: "eu" } })],
-  ])("is served %s", async (_name, sent) => {
-    await using greenhouse = await start();
-    const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
-    expect([httpStatus, JSON.parse(String(body))]).toMatchObject([200, { result: { structuredContent: {} } }]);
-  });
+test.each<[name: string, request: HttpRequest]>([
+  ["with the value of the body", call({ note: "eu" }, [note])],
+  ["with a value in Base64", call({ note: "ä" }, [["mcp-param-note", "=?base64?w6Q=?="]])],
+  ["with an integer", call({ liters: 42 }, [["mcp-param-liters", "42"]])],
+  ["with an integer that has decimals", call({ liters: 42 }, [["mcp-param-liters", "42.0"]])],
+  ["with a 64-bit integer", call({ bed: "9007199254740993" }, [["mcp-param-bed", "9007199254740993"]])],
+  ["with tabs and spaces", call({ note: "a\tb c" }, [["mcp-param-note", "a\tb c"]])],
+  ["with a comma", call({ note: "a, b" }, [["mcp-param-note", "a, b"]])],
+  ["without the field and its header", call({})],
+  ["with the zero value and without the header", call({ note: "", liters: 0 })],
+  [
+    "with what looks like Base64, in Base64",
+    call({ note: "=?base64?ZXU=?=" }, [["mcp-param-note", `=?base64?${btoa("=?base64?ZXU=?=")}?=`]]),
+  ],
+  ["with null and without the header", call({ note: null })],
+  ["with an empty string in Base64", call({ note: "" }, [["mcp-param-note", "=?base64??="]])],
+  ["in a revision without such fields", initializedRequest("tools/call", { name: water, arguments: { note: "eu" } })],
+])("a call of a tool with paramHeaders is served %s", async (_name, sent) => {
+  await using greenhouse = await start();
+  const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
+  expect([httpStatus, JSON.parse(String(body))]).toMatchObject([200, { result: { structuredContent: {} } }]);
+});
 
-  test.each<[name: string, request: HttpRequest, want: string]>(
-    // oxfmt-ignore
-    [
-      ["without the header", call({ note: "eu" }), 'the header Mcp-Param-Note is missing, but the body has "eu"'],
-      ["with another value", call({ note: "us" }, [note]), 'the header Mcp-Param-Note is "eu", but the body has "us"'],
-      ["with a header without a field", call({}, [note]), 'the header Mcp-Param-Note is "eu", but the body has ""'],
-      ["with the header twice", call({ note: "eu" }, [note, note]), 'the header Mcp-Param-Note is repeated, but the body has "eu"'],
-      ["with the header twice, joined as the body", call({ note: "eu, eu" }, [note, note]), 'the header Mcp-Param-Note is repeated, but the body has "eu, eu"'],
-      ["with what looks like Base64", call({ note: "=?base64?ZXU=?=" }, [["mcp-param-note", "=?base64?ZXU=?="]]), 'the header Mcp-Param-Note is "=?base64?ZXU=?=", but the body has "=?base64?ZXU=?=", which must be sent in Base64'],
-      ["with what looks like empty Base64", call({ note: "=?base64?=" }, [["mcp-param-note", "=?base64?="]]), 'the header Mcp-Param-Note is "=?base64?=", but the body has "=?base64?=", which must be sent in Base64'],
-      ["with bytes that are not ASCII", call({ note: "ä" }, [["mcp-param-note", "ä"]]), 'the header Mcp-Param-Note is "ä", but the body has "ä", which must be sent in Base64'],
-      ["with a 64-bit integer that has decimals", call({ bed: "42" }, [["mcp-param-bed", "42.0"]]), 'the header Mcp-Param-Bed is "42.0", but the body has "42"'],
-      ["with malformed Base64", call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]), 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"'],
-      ["with another integer", call({ liters: 42 }, [["mcp-param-liters", "4"]]), 'the header Mcp-Param-Liters is "4", but the body has "42"'],
-    ],
-  )("is refused %s, before the handler", async (_name, sent, want) => {
-    await using greenhouse = await start();
-    const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
-    const expected = [400, { jsonrpc: "2.0", id: 1, error: { code: -32020, message: want } }];
-    expect([httpStatus, JSON.parse(String(body))]).toEqual(expected);
-    expect(greenhouse.ran).toEqual([]);
-  });
+test.each<[name: string, request: HttpRequest, want: string]>(
+  // oxfmt-ignore
+  [
+    ["without the header", call({ note: "eu" }), 'the header Mcp-Param-Note is missing, but the body has "eu"'],
+    ["with another value", call({ note: "us" }, [note]), 'the header Mcp-Param-Note is "eu", but the body has "us"'],
+    ["with a header without a field", call({}, [note]), 'the header Mcp-Param-Note is "eu", but the body has ""'],
+    ["with the header twice", call({ note: "eu" }, [note, note]), 'the header Mcp-Param-Note is repeated, but the body has "eu"'],
+    ["with the header twice, joined as the body", call({ note: "eu, eu" }, [note, note]), 'the header Mcp-Param-Note is repeated, but the body has "eu, eu"'],
+    ["with what looks like Base64", call({ note: "=?base64?ZXU=?=" }, [["mcp-param-note", "=?base64?ZXU=?="]]), 'the header Mcp-Param-Note is "=?base64?ZXU=?=", but the body has "=?base64?ZXU=?=", which must be sent in Base64'],
+    ["with what looks like empty Base64", call({ note: "=?base64?=" }, [["mcp-param-note", "=?base64?="]]), 'the header Mcp-Param-Note is "=?base64?=", but the body has "=?base64?=", which must be sent in Base64'],
+    ["with bytes that are not ASCII", call({ note: "ä" }, [["mcp-param-note", "ä"]]), 'the header Mcp-Param-Note is "ä", but the body has "ä", which must be sent in Base64'],
+    ["with a 64-bit integer that has decimals", call({ bed: "42" }, [["mcp-param-bed", "42.0"]]), 'the header Mcp-Param-Bed is "42.0", but the body has "42"'],
+    ["with malformed Base64", call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]), 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"'],
+    ["with another integer", call({ liters: 42 }, [["mcp-param-liters", "4"]]), 'the header Mcp-Param-Liters is "4", but the body has "42"'],
+  ],
+)("a call of a tool with paramHeaders is refused %s, before the handler", async (_name, sent, want) => {
+  await using greenhouse = await start();
+  const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
+  const expected = [400, { jsonrpc: "2.0", id: 1, error: { code: -32020, message: want } }];
+  expect([httpStatus, JSON.parse(String(body))]).toEqual(expected);
+  expect(greenhouse.ran).toEqual([]);
 });
 
 async function start(): Promise<Awaited<ReturnType<typeof startGreenhouse>> & { readonly ran: readonly string[] }> {

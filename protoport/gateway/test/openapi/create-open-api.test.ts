@@ -78,43 +78,41 @@ test("message schemas are sorted by name", () => {
   expect(names.length).toBeGreaterThan(3);
 });
 
-describe("a path parameter", () => {
-  test.each([
-    ["double", "f_double", { type: "number", format: "double" }],
-    ["float", "f_float", { type: "number", format: "float", minimum: -3.4028235e38, maximum: 3.4028235e38 }],
-    ["int32", "f_int32", int32],
-    ["int64", "f_int64", { type: "integer", format: "int64" }],
-    ["uint32", "f_uint32", uint32],
-    ["uint64", "f_uint64", uint64],
-    ["sint32", "f_sint32", int32],
-    ["sint64", "f_sint64", { type: "integer", format: "int64" }],
-    ["fixed32", "f_fixed32", uint32],
-    ["fixed64", "f_fixed64", uint64],
-    ["sfixed32", "f_sfixed32", int32],
-    ["sfixed64", "f_sfixed64", { type: "integer", format: "int64" }],
-    ["bool", "f_bool", { type: "boolean" }],
-    ["string", "f_string", { type: "string" }],
-    ["bytes", "f_bytes", { type: "string", contentEncoding: "base64", pattern: base64Pattern }],
-    ["enum", "f_enum", { $ref: "#/components/schemas/Color" }],
-    ["maybe", "maybe_int64", { type: "integer", format: "int64" }],
-    ["wrapper", "w_int64", { type: "integer", format: "int64" }],
-    ["time", "time", { type: "string", format: "date-time" }],
-    ["duration", "duration", { type: "string", pattern: durationPattern }],
-  ])("at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
-    const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
-    expect(parameter).toMatchObject({ name, in: "path", required: true });
-    expect(parameter?.schema).toEqual(schema);
-  });
+test.each([
+  ["double", "f_double", { type: "number", format: "double" }],
+  ["float", "f_float", { type: "number", format: "float", minimum: -3.4028235e38, maximum: 3.4028235e38 }],
+  ["int32", "f_int32", int32],
+  ["int64", "f_int64", { type: "integer", format: "int64" }],
+  ["uint32", "f_uint32", uint32],
+  ["uint64", "f_uint64", uint64],
+  ["sint32", "f_sint32", int32],
+  ["sint64", "f_sint64", { type: "integer", format: "int64" }],
+  ["fixed32", "f_fixed32", uint32],
+  ["fixed64", "f_fixed64", uint64],
+  ["sfixed32", "f_sfixed32", int32],
+  ["sfixed64", "f_sfixed64", { type: "integer", format: "int64" }],
+  ["bool", "f_bool", { type: "boolean" }],
+  ["string", "f_string", { type: "string" }],
+  ["bytes", "f_bytes", { type: "string", contentEncoding: "base64", pattern: base64Pattern }],
+  ["enum", "f_enum", { $ref: "#/components/schemas/Color" }],
+  ["maybe", "maybe_int64", { type: "integer", format: "int64" }],
+  ["wrapper", "w_int64", { type: "integer", format: "int64" }],
+  ["time", "time", { type: "string", format: "date-time" }],
+  ["duration", "duration", { type: "string", pattern: durationPattern }],
+])("a path parameter at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
+  const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
+  expect(parameter).toMatchObject({ name, in: "path", required: true });
+  expect(parameter?.schema).toEqual(schema);
+});
 
-  test("has its field's comment as description", () => {
-    const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
-    expect(parameter?.description).toBe("A long one.");
-  });
+test("a path parameter has its field's comment as description", () => {
+  const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
+  expect(parameter?.description).toBe("A long one.");
+});
 
-  test("is described as matching several segments", () => {
-    const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
-    expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
-  });
+test("a path parameter is described as matching several segments", () => {
+  const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
+  expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
 });
 
 const about = ({ parameters = [] }: OpenApiOperation): unknown =>
@@ -122,35 +120,33 @@ const about = ({ parameters = [] }: OpenApiOperation): unknown =>
     place === "path" ? [{ name, description, type: schema["type"], pattern: schema["pattern"] }] : [],
   );
 
-describe("a wildcard inside a path variable", () => {
-  test("has a description of its position in the variable's template", () => {
-    const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
-    const described = createOpenApi([KitchenSink], { info, comments: notes });
-    const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
-    expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
-      { name: "shelf", description: `The part after \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
-      { name: "book", description: `The part after \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
-    ]);
-    expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
-      { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
-    ]);
-  });
+test("a wildcard inside a path variable has a description of its position in the variable's template", () => {
+  const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
+  const described = createOpenApi([KitchenSink], { info, comments: notes });
+  const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
+  expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
+    { name: "shelf", description: `The part after \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+    { name: "book", description: `The part after \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+  ]);
+  expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
+    { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
+  ]);
+});
 
-  test("is named by its position if no literal precedes it", () => {
-    const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
-    const selector = `${KitchenSink.typeName}.Root`;
-    const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
-    const form = "in `f_string`, whose format is `{f_string_1}/files/{file}`.";
-    expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
-      { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
-      {
-        name: "file",
-        description: `The part after \`files/\` ${form}\n\nAny number of path segments, separated by slashes.`,
-        type: "string",
-        pattern: undefined,
-      },
-    ]);
-  });
+test("a wildcard inside a path variable is named by its position if no literal precedes it", () => {
+  const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
+  const selector = `${KitchenSink.typeName}.Root`;
+  const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
+  const form = "in `f_string`, whose format is `{f_string_1}/files/{file}`.";
+  expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
+    { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
+    {
+      name: "file",
+      description: `The part after \`files/\` ${form}\n\nAny number of path segments, separated by slashes.`,
+      type: "string",
+      pattern: undefined,
+    },
+  ]);
 });
 
 describe("the query parameters", () => {
@@ -292,60 +288,56 @@ describe("the description of a response", () => {
   });
 });
 
-describe("a comment", () => {
-  test.each([
-    ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
-    ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
-    ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
-    ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
-  ])("on %s, if any, becomes the summary and description", (at, summary, description) => {
-    expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
-  });
-
-  test("on the only service is the description of the document", () =>
-    expect(document.info.description).toBe("Takes all.\n\nAnd more."));
-
-  test("on an enum is extended by the comments on the enum's values", () =>
-    expect(document.components?.schemas?.["Color"]).toEqual({
-      type: "string",
-      description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
-      enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
-    }));
+test.each([
+  ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
+  ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
+  ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
+  ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
+])("a comment on %s, if any, becomes the summary and description", (at, summary, description) => {
+  expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
 });
 
-describe("createOpenApi", () => {
-  test("uses proto field names with useProtoFieldName", () => {
-    expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
-    expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
-      expect.objectContaining({ name: "f_int64", in: "query" }),
-    );
-  });
+test("a comment on the only service is the description of the document", () =>
+  expect(document.info.description).toBe("Takes all.\n\nAnd more."));
 
-  test("creates a tag for each service with operations", () => {
-    const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
-    const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
-    expect(both.tags).toEqual([
-      { name: "Shelves", description: "Holds all.\n\nAnd more." },
-      { name: "OrderService", description: "The RPCs of `orders.v1.OrderService`." },
-    ]);
-    expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
-  });
+test("a comment on an enum is extended by the comments on the enum's values", () =>
+  expect(document.components?.schemas?.["Color"]).toEqual({
+    type: "string",
+    description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
+    enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
+  }));
 
-  test("omits the comment of the only service from its tag", () =>
-    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]));
+test("createOpenApi uses proto field names with useProtoFieldName", () => {
+  expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
+  expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
+    expect.objectContaining({ name: "f_int64", in: "query" }),
+  );
+});
 
-  test("uses a service's full name if the short name is ambiguous", () => {
-    const services = ["old.v1", "old.v2"].map(retiredService);
-    const { tags, paths, components } = createOpenApi(services, {
-      info,
-      rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
-    });
-    expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
-    expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
-    // Only the first fifty members of the oneof exclude each other.
-    const { dependentSchemas } = components?.schemas?.["Query"] ?? {};
-    expect(Object.keys(Object(dependentSchemas)).length).toBe(49);
+test("createOpenApi creates a tag for each service with operations", () => {
+  const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
+  const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
+  expect(both.tags).toEqual([
+    { name: "Shelves", description: "Holds all.\n\nAnd more." },
+    { name: "OrderService", description: "The RPCs of `orders.v1.OrderService`." },
+  ]);
+  expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
+});
+
+test("createOpenApi omits the comment of the only service from its tag", () =>
+  expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]));
+
+test("createOpenApi uses a service's full name if the short name is ambiguous", () => {
+  const services = ["old.v1", "old.v2"].map(retiredService);
+  const { tags, paths, components } = createOpenApi(services, {
+    info,
+    rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
   });
+  expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
+  expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
+  // Only the first fifty members of the oneof exclude each other.
+  const { dependentSchemas } = components?.schemas?.["Query"] ?? {};
+  expect(Object.keys(Object(dependentSchemas)).length).toBe(49);
 });
 
 const getRule = (selector: string, path: string) => ({ selector, pattern: { case: "get", value: path } }) as const;
@@ -402,23 +394,21 @@ describe("a field with field_behavior (AIP-203)", () => {
     expect(createOpenApi([LegacySink], { info }).components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]));
 });
 
-describe("the extension x-rpc of an operation", () => {
-  test.each([
-    ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
-    ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
-    ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
-    ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
-    ["POST /v1/sinks", { body: "*" }],
-  ])("at %s contains procedure, path and body in JSON names", (at, want) => {
-    expect(operation(at)["x-rpc"]).toMatchObject(want);
-  });
+test.each([
+  ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
+  ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
+  ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
+  ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
+  ["POST /v1/sinks", { body: "*" }],
+])("the extension x-rpc of an operation at %s contains procedure, path and body in JSON names", (at, want) => {
+  expect(operation(at)["x-rpc"]).toMatchObject(want);
+});
 
-  test("contains the tool's name if the RPC is an MCP tool", () => {
-    const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
-    const { paths } = describeSink({ mcp });
-    expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
-    expect(JSON.stringify(paths).split('"tool":')).toHaveLength(2);
-  });
+test("the extension x-rpc of an operation contains the tool's name if the RPC is an MCP tool", () => {
+  const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
+  const { paths } = describeSink({ mcp });
+  expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
+  expect(JSON.stringify(paths).split('"tool":')).toHaveLength(2);
 });
 
 test("a NullValue field's schema is null instead of an enum", () =>

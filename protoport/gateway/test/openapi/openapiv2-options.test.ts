@@ -1,7 +1,7 @@
 import { create, type DescService, type Message } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parseHttpRules } from "../../src/index.ts";
 import { unsupportedOpenApiOptions } from "../../src/openapi/checks-entry.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/entry.ts";
@@ -87,38 +87,36 @@ function describeShop(options: Options, further: Pick<OpenApiOptions, "operation
   return { document, operations: service.methods.map(({ name }) => document.paths[`/${name}`]?.post) };
 }
 
-describe("openapiv2_operation", () => {
-  test("sets summary, description, externalDocs, operationId, tags and deprecated", () => {
-    const all = { 1: ["sending", "orders"], 2: "Send", 3: "At once.", 4: docs, 5: "sendOrder", 11: true };
-    const { document, operations } = describeShop({ methods: [all] });
-    expect(operations[0]).toMatchObject({
-      operationId: "sendOrder",
-      summary: "Send",
-      description: "At once.",
-      externalDocs: { description: "More", url: "https://docs.example" },
-      tags: ["sending", "orders"],
-      deprecated: true,
-    });
-    expect(document.tags.map(({ name }) => name)).toEqual(["sending", "orders"]);
+test("openapiv2_operation sets summary, description, externalDocs, operationId, tags and deprecated", () => {
+  const all = { 1: ["sending", "orders"], 2: "Send", 3: "At once.", 4: docs, 5: "sendOrder", 11: true };
+  const { document, operations } = describeShop({ methods: [all] });
+  expect(operations[0]).toMatchObject({
+    operationId: "sendOrder",
+    summary: "Send",
+    description: "At once.",
+    externalDocs: { description: "More", url: "https://docs.example" },
+    tags: ["sending", "orders"],
+    deprecated: true,
   });
+  expect(document.tags.map(({ name }) => name)).toEqual(["sending", "orders"]);
+});
 
-  test.each([
-    { name: "only a summary", fields: { 2: "Send" }, want: { summary: "Send", description: "Soon." } },
-    { name: "only a description", fields: { 3: "Later." }, want: { summary: "Sends an order", description: "Later." } },
-    { name: "nothing", fields: {}, want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
-  ] as const)("that sets $name takes other members from the RPC's comment", ({ fields, want }) => {
-    expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
-  });
+test.each([
+  { name: "only a summary", fields: { 2: "Send" }, want: { summary: "Send", description: "Soon." } },
+  { name: "only a description", fields: { 3: "Later." }, want: { summary: "Sends an order", description: "Later." } },
+  { name: "nothing", fields: {}, want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
+] as const)("openapiv2_operation that sets $name takes other members from the RPC's comment", ({ fields, want }) => {
+  expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
+});
 
-  test("is refused if two RPCs have the same operationId, unless operationIds is full", () => {
-    const shop: Options = { methods: [undefined, { 5: "send" }, { 5: "send" }] };
-    expect(() => describeShop(shop)).toThrow(
-      "the operation id send names shop.Shop.Send1 and shop.Shop.Send2; set operationIds: full",
-    );
-    const { operations } = describeShop(shop, { operationIds: "full" });
-    const want = ["shop_Shop_send0", "shop_Shop_send1", "shop_Shop_send2"];
-    expect(operations.map((operation) => operation?.operationId)).toEqual(want);
-  });
+test("openapiv2_operation is refused if two RPCs have the same operationId, unless operationIds is full", () => {
+  const shop: Options = { methods: [undefined, { 5: "send" }, { 5: "send" }] };
+  expect(() => describeShop(shop)).toThrow(
+    "the operation id send names shop.Shop.Send1 and shop.Shop.Send2; set operationIds: full",
+  );
+  const { operations } = describeShop(shop, { operationIds: "full" });
+  const want = ["shop_Shop_send0", "shop_Shop_send1", "shop_Shop_send2"];
+  expect(operations.map((operation) => operation?.operationId)).toEqual(want);
 });
 
 test("openapiv2_tag sets the name and description of a service's tag", () => {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
@@ -38,54 +38,50 @@ interface Case {
   readonly type: string;
 }
 
-describe("contentType", () => {
-  test.each<Case>([
-    { name: "a message", path: message, type: own },
-    {
-      name: "a message for a client that accepts application/json",
-      path: message,
-      type: own,
-      accept: "application/json",
-    },
-    { name: "an error", path: error, type: own },
-    { name: "an error in the Google format", rest: { errors: "google" }, path: error, type: own },
-    { name: "an error before a stream", path: "/sensors/none/readings", type: own },
-    { name: "the error for an unknown path", path: "/nowhere", type: own },
-    { name: "an error record without a content type", rest: { errorRecord }, path: error, type: own },
-    {
-      name: "an error record with a content type",
-      rest: { errorRecord: () => ({ ...errorRecord(), contentType: "application/problem+json" }) },
-      path: error,
-      type: "application/problem+json",
-    },
-    { name: "an error as problem details", rest: { errors: "problem" }, path: error, type: "application/problem+json" },
-    { name: "a stream", path: stream, type: "application/x-ndjson" },
-    { name: "a stream as a JSON array", path: stream, type: "application/json", accept: "application/json" },
-    { name: "a message with the profile a2a", rest: { profile: "a2a" }, path: message, type: "application/a2a+json" },
-    { name: "a Connect response", path: `/${selector}/GetReading?encoding=json&message={}`, type: "application/json" },
-  ])("$name is sent with Content-Type $type over HTTP", async ({ rest, path, type, accept = "*/*" }) => {
-    expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(
-      type,
-    );
-  });
-
-  test("appears in the OpenAPI document for responses and errors", () => {
-    const info = { title: "t", version: "1" };
-    const { paths } = createOpenApi([GreenhouseService], { info, rest: { contentType: own } });
-    const { responses } = paths[message.replace("palm", "{sensor}")]?.get ?? {};
-    const types = Object.entries(responses ?? {}).map(([status, { content = {} }]) => [status, Object.keys(content)]);
-    expect(types).toEqual([
-      ["200", [own]],
-      ["4XX", [own]],
-      ["5XX", [own]],
-    ]);
-  });
-
-  test.each(["text/json", "application/a2a", "application/json; charset=utf-8", "application/+json", "", 1])(
-    "the value %j is rejected",
-    (contentType) =>
-      expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
-        `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
-      ),
-  );
+test.each<Case>([
+  { name: "a message", path: message, type: own },
+  {
+    name: "a message for a client that accepts application/json",
+    path: message,
+    type: own,
+    accept: "application/json",
+  },
+  { name: "an error", path: error, type: own },
+  { name: "an error in the Google format", rest: { errors: "google" }, path: error, type: own },
+  { name: "an error before a stream", path: "/sensors/none/readings", type: own },
+  { name: "the error for an unknown path", path: "/nowhere", type: own },
+  { name: "an error record without a content type", rest: { errorRecord }, path: error, type: own },
+  {
+    name: "an error record with a content type",
+    rest: { errorRecord: () => ({ ...errorRecord(), contentType: "application/problem+json" }) },
+    path: error,
+    type: "application/problem+json",
+  },
+  { name: "an error as problem details", rest: { errors: "problem" }, path: error, type: "application/problem+json" },
+  { name: "a stream", path: stream, type: "application/x-ndjson" },
+  { name: "a stream as a JSON array", path: stream, type: "application/json", accept: "application/json" },
+  { name: "a message with the profile a2a", rest: { profile: "a2a" }, path: message, type: "application/a2a+json" },
+  { name: "a Connect response", path: `/${selector}/GetReading?encoding=json&message={}`, type: "application/json" },
+])("contentType $name is sent with Content-Type $type over HTTP", async ({ rest, path, type, accept = "*/*" }) => {
+  expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(type);
 });
+
+test("contentType appears in the OpenAPI document for responses and errors", () => {
+  const info = { title: "t", version: "1" };
+  const { paths } = createOpenApi([GreenhouseService], { info, rest: { contentType: own } });
+  const { responses } = paths[message.replace("palm", "{sensor}")]?.get ?? {};
+  const types = Object.entries(responses ?? {}).map(([status, { content = {} }]) => [status, Object.keys(content)]);
+  expect(types).toEqual([
+    ["200", [own]],
+    ["4XX", [own]],
+    ["5XX", [own]],
+  ]);
+});
+
+test.each(["text/json", "application/a2a", "application/json; charset=utf-8", "application/+json", "", 1])(
+  "the value %j is rejected",
+  (contentType) =>
+    expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
+      `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
+    ),
+);

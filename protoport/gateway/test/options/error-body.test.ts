@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import type { RestOptions } from "../../src/index.ts";
@@ -115,36 +115,34 @@ function describeErrors(rest: RestOptions): OpenApiSchema | undefined {
   return components?.schemas?.["ErrorBody"];
 }
 
-describe("the OpenAPI document with errorBody", () => {
-  test("has a schema of the template, with an example", () => {
-    const template = { ok: false, error: { name: "{code}", code: "{number}" }, items: [{ text: "{message}" }] };
-    expect(describeErrors({ errorBody: template })).toMatchObject({
-      type: "object",
-      required: ["ok", "error", "items"],
-      properties: {
-        ok: { const: false },
-        error: { type: "object", properties: { name: { type: "string" }, code: { type: "integer" } } },
-        items: { type: "array", items: { anyOf: [{ type: "object", required: ["text"] }] } },
-      },
-      examples: [{ ok: false, error: { name: "NOT_FOUND", code: 5 }, items: [{ text: "not found" }] }],
-    });
-  });
-
-  test.each<{ name: string; items: JsonValue[]; want: object }>([
-    { name: "an empty array", items: [], want: { type: "array", items: {}, maxItems: 0 } },
-    {
-      name: "equal members",
-      items: ["{message}", "{message}", "none", "none"],
-      want: { type: "array", items: { anyOf: [{ type: "string" }, { const: "none" }] }, maxItems: 4 },
+test("the OpenAPI document with errorBody has a schema of the template, with an example", () => {
+  const template = { ok: false, error: { name: "{code}", code: "{number}" }, items: [{ text: "{message}" }] };
+  expect(describeErrors({ errorBody: template })).toMatchObject({
+    type: "object",
+    required: ["ok", "error", "items"],
+    properties: {
+      ok: { const: false },
+      error: { type: "object", properties: { name: { type: "string" }, code: { type: "integer" } } },
+      items: { type: "array", items: { anyOf: [{ type: "object", required: ["text"] }] } },
     },
-  ])("has a valid schema for $name", ({ items, want }) => {
-    expect(describeErrors({ errorBody: { items, nested: [{ items }] } })).toMatchObject({
-      properties: { items: want, nested: { items: { anyOf: [{ properties: { items: want } }] } } },
-    });
+    examples: [{ ok: false, error: { name: "NOT_FOUND", code: 5 }, items: [{ text: "not found" }] }],
   });
-
-  test("describes details and the HTTP status", () =>
-    expect(describeErrors({ errorBody: { d: "{details}", s: "{httpStatus}" } })).toMatchObject({
-      properties: { d: { type: "array" }, s: { type: "integer", description: "The HTTP status." } },
-    }));
 });
+
+test.each<{ name: string; items: JsonValue[]; want: object }>([
+  { name: "an empty array", items: [], want: { type: "array", items: {}, maxItems: 0 } },
+  {
+    name: "equal members",
+    items: ["{message}", "{message}", "none", "none"],
+    want: { type: "array", items: { anyOf: [{ type: "string" }, { const: "none" }] }, maxItems: 4 },
+  },
+])("the OpenAPI document with errorBody has a valid schema for $name", ({ items, want }) => {
+  expect(describeErrors({ errorBody: { items, nested: [{ items }] } })).toMatchObject({
+    properties: { items: want, nested: { items: { anyOf: [{ properties: { items: want } }] } } },
+  });
+});
+
+test("the OpenAPI document with errorBody describes details and the HTTP status", () =>
+  expect(describeErrors({ errorBody: { d: "{details}", s: "{httpStatus}" } })).toMatchObject({
+    properties: { d: { type: "array" }, s: { type: "integer", description: "The HTTP status." } },
+  }));

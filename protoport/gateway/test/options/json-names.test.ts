@@ -149,28 +149,26 @@ test.each([
   expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(message);
 });
 
-describe("a path with JSON names", () => {
-  test("sets fields by the proto names in the rule", async () => {
-    const want = { status: 200, json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" } };
-    expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual(want);
-  });
+test("a path with JSON names sets fields by the proto names in the rule", async () => {
+  const want = { status: 200, json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" } };
+  expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual(want);
+});
 
-  test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "refuses the query parameter %s for a field that the path sets",
-    async (name) => {
-      const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
-      const want = [400, expect.objectContaining({ message: expect.stringContaining("is already set by") })];
-      expect([status, json]).toEqual(want);
-    },
+test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
+  "a path with JSON names refuses the query parameter %s for a field that the path sets",
+  async (name) => {
+    const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
+    const want = [400, expect.objectContaining({ message: expect.stringContaining("is already set by") })];
+    expect([status, json]).toEqual(want);
+  },
+);
+
+test("a path with JSON names has proto names in the OpenAPI document", () => {
+  const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
+  expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
+  expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
+    "/names/{id}/{in%2Ener.page%2Esize}/{in%2Ener.one}/{%7Bbrace%7D}",
   );
-
-  test("has proto names in the OpenAPI document", () => {
-    const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
-    expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
-    expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
-      "/names/{id}/{in%2Ener.page%2Esize}/{in%2Ener.one}/{%7Bbrace%7D}",
-    );
-  });
 });
 
 test("a rule's body field is found by proto name, not JSON name", () => {

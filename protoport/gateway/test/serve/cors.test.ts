@@ -11,26 +11,24 @@ const options = { origins: [shop], allowedHeaders: ["X-Trace"], exposedHeaders: 
 const listed = createCors(options, ["DELETE", "PROPFIND", "GET", "DELETE"]);
 const any = createCors({ origins: "*" }, []);
 
-describe("createCors()", () => {
-  test.each(["https://a.example:8443", "http://[::1]:3000", "capacitor://localhost", "null"])(
-    "accepts the origin %s",
-    (origin) => {
-      const fields = createCors({ origins: [origin] }, []).responseFields(origin);
-      expect(toObject(fields)).toMatchObject({ "access-control-allow-origin": origin });
-    },
-  );
+test.each(["https://a.example:8443", "http://[::1]:3000", "capacitor://localhost", "null"])(
+  "createCors() accepts the origin %s",
+  (origin) => {
+    const fields = createCors({ origins: [origin] }, []).responseFields(origin);
+    expect(toObject(fields)).toMatchObject({ "access-control-allow-origin": origin });
+  },
+);
 
-  test.each(["*", `${shop}/`, `${shop}:443`, "https://Shop.example", "shop.example", ""])(
-    'refuses "%s" in an array, because no browser sends this origin',
-    (origin) => {
-      const message = `cors.origins must be "*", or an array with origins such as "${shop}", got "${origin}"`;
-      expect(() => createCors({ origins: [shop, origin] }, [])).toThrow(message);
-    },
-  );
+test.each(["*", `${shop}/`, `${shop}:443`, "https://Shop.example", "shop.example", ""])(
+  'createCors() refuses "%s" in an array, because no browser sends this origin',
+  (origin) => {
+    const message = `cors.origins must be "*", or an array with origins such as "${shop}", got "${origin}"`;
+    expect(() => createCors({ origins: [shop, origin] }, [])).toThrow(message);
+  },
+);
 
-  test("refuses a string that is not *", () =>
-    expect(() => Reflect.apply(createCors, undefined, [{ origins: shop }, []])).toThrow(`got "${shop}"`));
-});
+test("createCors() refuses a string that is not *", () =>
+  expect(() => Reflect.apply(createCors, undefined, [{ origins: shop }, []])).toThrow(`got "${shop}"`));
 
 describe("Cors.preflight()", () => {
   test("allows the protocols' and the configured fields for a listed origin", () => {
@@ -90,23 +88,21 @@ describe("Cors.preflight()", () => {
   );
 });
 
-describe("Cors.responseFields()", () => {
-  test("exposes the challenge and protocol fields to a listed origin", () => {
-    const fields = toObject(listed.responseFields(shop));
-    expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
-    const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
-    for (const name of ["www-authenticate", "retry-after", "grpc-status", "grpc-message", "x-cost"])
-      expect(exposed).toContain(name);
-  });
+test("Cors.responseFields() exposes the challenge and protocol fields to a listed origin", () => {
+  const fields = toObject(listed.responseFields(shop));
+  expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
+  const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
+  for (const name of ["www-authenticate", "retry-after", "grpc-status", "grpc-message", "x-cost"])
+    expect(exposed).toContain(name);
+});
 
-  test("never allows credentials", () =>
-    expect(toObject(any.responseFields(shop))).not.toHaveProperty("access-control-allow-credentials"));
+test("Cors.responseFields() never allows credentials", () =>
+  expect(toObject(any.responseFields(shop))).not.toHaveProperty("access-control-allow-credentials"));
 
-  test.each([
-    { origin: null, cors: listed, want: { vary: "origin" } },
-    { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
-    { origin: null, cors: any, want: {} },
-  ])("for the origin $origin allows nothing", ({ origin, cors, want }) => {
-    expect(toObject(cors.responseFields(origin))).toEqual(want);
-  });
+test.each([
+  { origin: null, cors: listed, want: { vary: "origin" } },
+  { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
+  { origin: null, cors: any, want: {} },
+])("Cors.responseFields() for the origin $origin allows nothing", ({ origin, cors, want }) => {
+  expect(toObject(cors.responseFields(origin))).toEqual(want);
 });

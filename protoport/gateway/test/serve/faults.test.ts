@@ -47,61 +47,59 @@ const unreadableErrors = [
 ];
 const service = () => ({ lenient: true });
 
-describe("a callback that fails", () => {
-  test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
-    ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
-    ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
-    ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
-  ])("is reported once and changes no response (%s)", async (_, options, what) => {
-    const faults: Fault[] = [];
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
-    for (const version of [...both, ...both])
-      expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
-    expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
-  });
+test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
+  ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
+  ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
+  ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
+])("a callback that fails is reported once and changes no response (%s)", async (_, options, what) => {
+  const faults: Fault[] = [];
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
+  for (const version of [...both, ...both])
+    expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
+  expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
+});
 
-  test("is reported once for each different error", async () => {
-    const faults: Fault[] = [];
-    let received = 0;
-    const onResponse = (): never => {
-      throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
-    };
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, ...collecting(faults) });
-    for (const version of [...both, ...both])
-      await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
-    expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
-  });
+test("a callback that fails is reported once for each different error", async () => {
+  const faults: Fault[] = [];
+  let received = 0;
+  const onResponse = (): never => {
+    throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
+  };
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, ...collecting(faults) });
+  for (const version of [...both, ...both])
+    await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+  expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
+});
 
-  test.each<[name: string, failures: readonly (() => never)[], reports: number]>([
-    ["at most 64 times with new messages", Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))), 64],
-    ["once per line that throws the same message", [throws(new Error("a")), throws(new Error("a"))], 2],
-    ["once per type of thrown value", [1, 2, "a", "b"].map(throws), 2],
-    ["once for unreadable errors", unreadableErrors.slice(1).map(({ create }) => throws(create())), 1],
-  ])("is reported %s when it fails repeatedly", (_name, failures, reports) => {
-    const faults: Fault[] = [];
-    const guarded = guardCallback(
-      "f",
-      (fail: () => never) => fail(),
-      (error, { what }) => faults.push({ error, what }),
-    );
-    for (const fail of [...failures, ...failures]) guarded?.(fail);
-    expect(faults).toHaveLength(reports);
-  });
+test.each<[name: string, failures: readonly (() => never)[], reports: number]>([
+  ["at most 64 times with new messages", Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))), 64],
+  ["once per line that throws the same message", [throws(new Error("a")), throws(new Error("a"))], 2],
+  ["once per type of thrown value", [1, 2, "a", "b"].map(throws), 2],
+  ["once for unreadable errors", unreadableErrors.slice(1).map(({ create }) => throws(create())), 1],
+])("a callback that fails is reported %s when it fails repeatedly", (_name, failures, reports) => {
+  const faults: Fault[] = [];
+  const guarded = guardCallback(
+    "f",
+    (fail: () => never) => fail(),
+    (error, { what }) => faults.push({ error, what }),
+  );
+  for (const fail of [...failures, ...failures]) guarded?.(fail);
+  expect(faults).toHaveLength(reports);
+});
 
-  test.each([
-    { name: "throws", onFault: throws(failure) },
-    { name: "rejects", onFault: rejects(failure) },
-  ])("is printed before onFault's error if onFault $name too", async ({ onFault }) => {
-    using printing = vi.spyOn(console, "error").mockReturnValue();
-    const onResponse = throws(new Error("the error to print"));
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
-    expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
-    await expect.poll(() => printing.mock.calls.length).toBe(2);
-    expect(printing.mock.calls).toMatchObject([
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: the error to print\n/)],
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
-    ]);
-  });
+test.each([
+  { name: "throws", onFault: throws(failure) },
+  { name: "rejects", onFault: rejects(failure) },
+])("a callback that fails is printed before onFault's error if onFault $name too", async ({ onFault }) => {
+  using printing = vi.spyOn(console, "error").mockReturnValue();
+  const onResponse = throws(new Error("the error to print"));
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
+  expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
+  await expect.poll(() => printing.mock.calls.length).toBe(2);
+  expect(printing.mock.calls).toMatchObject([
+    [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: the error to print\n/)],
+    [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
+  ]);
 });
 
 const addSecondId: GatewayOptions["onError"] = (request) => request.addResponseHeader("X-Request-Id", "r-2");

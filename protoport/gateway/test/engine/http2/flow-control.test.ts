@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
@@ -221,64 +221,62 @@ test("an unread body is received only up to the flow-control window", async () =
   expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.flowControlError));
 });
 
-describe("a response that the client does not read", () => {
-  test("is sent only up to the flow-control window", async () => {
-    let sentBytes = 0;
-    await using connection = await openEngine({
-      serve: (stream) => {
-        stream.receiver = receiving(stream);
-        stream.sendHeaders([statusBlock(200)], false);
-        sentBytes = sendUntilHeld(stream, Buffer.alloc(1000)) * 1000 - stream.queuedBytes;
-      },
-    });
-    connection.send(begun(1));
-    await expect.poll(() => sentBytes).toBe(65_535);
+test("a response that the client does not read is sent only up to the flow-control window", async () => {
+  let sentBytes = 0;
+  await using connection = await openEngine({
+    serve: (stream) => {
+      stream.receiver = receiving(stream);
+      stream.sendHeaders([statusBlock(200)], false);
+      sentBytes = sendUntilHeld(stream, Buffer.alloc(1000)) * 1000 - stream.queuedBytes;
+    },
   });
+  connection.send(begun(1));
+  await expect.poll(() => sentBytes).toBe(65_535);
+});
 
-  test("is sent only up to the socket's buffer", async () => {
-    let pieces = 0;
-    await using connection = await openEngine({
-      serve: (stream) => {
-        stream.receiver = receiving(stream);
-        stream.sendHeaders([statusBlock(200)], false);
-        pieces = sendUntilHeld(stream, Buffer.alloc(10_000));
-      },
-    });
-    connection.socket.pause();
-    connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535), begun(1));
-    await expect.poll(() => pieces).toBeGreaterThan(0);
-    expect(pieces).toBeLessThan(100);
+test("a response that the client does not read is sent only up to the socket's buffer", async () => {
+  let pieces = 0;
+  await using connection = await openEngine({
+    serve: (stream) => {
+      stream.receiver = receiving(stream);
+      stream.sendHeaders([statusBlock(200)], false);
+      pieces = sendUntilHeld(stream, Buffer.alloc(10_000));
+    },
   });
+  connection.socket.pause();
+  connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535), begun(1));
+  await expect.poll(() => pieces).toBeGreaterThan(0);
+  expect(pieces).toBeLessThan(100);
+});
 
-  test("causes REFUSED_STREAM for further requests until the client reads", async () => {
-    await using connection = await openEngine({ limits: { queuedBytes: 100_000 } });
-    connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
-    await connection.readUntil(({ type }) => type === frameType.headers);
-    connection.send(begun(3));
-    expect(await connection.readEnd(3)).toMatchObject({ kind: "reset", errorCode: ErrorCode.refusedStream });
-    connection.send(windowUpdateFrame(1, 100_000), windowUpdateFrame(0, 100_000));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
-    connection.send(begun(5), dataFrame(5, Buffer.alloc(0), frameFlag.endStream));
-    expect(await connection.readEnd(5)).toStrictEqual(answered);
-  });
+test("a response that the client does not read causes REFUSED_STREAM for further requests until the client reads", async () => {
+  await using connection = await openEngine({ limits: { queuedBytes: 100_000 } });
+  connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
+  await connection.readUntil(({ type }) => type === frameType.headers);
+  connection.send(begun(3));
+  expect(await connection.readEnd(3)).toMatchObject({ kind: "reset", errorCode: ErrorCode.refusedStream });
+  connection.send(windowUpdateFrame(1, 100_000), windowUpdateFrame(0, 100_000));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  connection.send(begun(5), dataFrame(5, Buffer.alloc(0), frameFlag.endStream));
+  expect(await connection.readEnd(5)).toStrictEqual(answered);
+});
 
-  test("notifies the server when the response can continue", async () => {
-    let writable = 0;
-    await using connection = await openEngine({
-      serve: (stream) => {
-        stream.receiver = receiving(stream, { onWritable: () => (writable += 1) });
-        stream.sendHeaders([statusBlock(200)], false);
-        stream.sendData(Buffer.alloc(100));
-      },
-    });
-    connection.send(settingFrame(4, 60), begun(1));
-    await connection.readUntil(({ type }) => type === frameType.data);
-    await nextTurn();
-    expect(writable).toBe(0);
-    connection.send(windowUpdateFrame(1, 40));
-    await connection.readUntil(({ type }) => type === frameType.data);
-    await expect.poll(() => writable).toBe(1);
+test("a response that the client does not read notifies the server when the response can continue", async () => {
+  let writable = 0;
+  await using connection = await openEngine({
+    serve: (stream) => {
+      stream.receiver = receiving(stream, { onWritable: () => (writable += 1) });
+      stream.sendHeaders([statusBlock(200)], false);
+      stream.sendData(Buffer.alloc(100));
+    },
   });
+  connection.send(settingFrame(4, 60), begun(1));
+  await connection.readUntil(({ type }) => type === frameType.data);
+  await nextTurn();
+  expect(writable).toBe(0);
+  connection.send(windowUpdateFrame(1, 40));
+  await connection.readUntil(({ type }) => type === frameType.data);
+  await expect.poll(() => writable).toBe(1);
 });
 
 /** Sends more than fits unless each stream has returned its bytes to the window. */

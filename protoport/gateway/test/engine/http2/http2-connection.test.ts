@@ -67,63 +67,61 @@ function sendEndlessly(stream: Http2Stream): void {
   for (let i = 0; i < 100; i++) write();
 }
 
-describe("a draining connection", () => {
-  test("sends two GOAWAY frames, completes its streams, then closes", async () => {
-    const { streams, serve } = keeper();
-    await using connection = await openEngine({ serve });
-    connection.send(begun(1));
-    await expect.poll(() => streams.length).toBe(1);
-    // A second drain has no effect.
-    for (const one of [...connection.engine.connections, ...connection.engine.connections]) one.drain();
-    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
-    const ping = await nextOf(connection, frameType.ping);
+test("a draining connection sends two GOAWAY frames, completes its streams, then closes", async () => {
+  const { streams, serve } = keeper();
+  await using connection = await openEngine({ serve });
+  connection.send(begun(1));
+  await expect.poll(() => streams.length).toBe(1);
+  // A second drain has no effect.
+  for (const one of [...connection.engine.connections, ...connection.engine.connections]) one.drain();
+  expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
+  const ping = await nextOf(connection, frameType.ping);
 
-    // This stream crosses the first GOAWAY, so it is served.
-    connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
-    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
-    // This stream is above the last one, so the server ignores it, and the client will retry it elsewhere.
-    connection.send(begun(5), dataFrame(5, Buffer.from("x")), frame(frameType.resetStream, 0, 5, Buffer.alloc(4)));
-    connection.send(dataFrame(1, Buffer.from("x"), endStream));
-    await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
-    expect(streams.map(({ id }) => id)).toStrictEqual([1, 3]);
-    for (const stream of streams) answer(stream);
-    expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
-    expect(await connection.readFrame()).toBeUndefined();
-  });
+  // This stream crosses the first GOAWAY, so it is served.
+  connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
+  expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
+  // This stream is above the last one, so the server ignores it, and the client will retry it elsewhere.
+  connection.send(begun(5), dataFrame(5, Buffer.from("x")), frame(frameType.resetStream, 0, 5, Buffer.alloc(4)));
+  connection.send(dataFrame(1, Buffer.from("x"), endStream));
+  await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
+  expect(streams.map(({ id }) => id)).toStrictEqual([1, 3]);
+  for (const stream of streams) answer(stream);
+  expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
+  expect(await connection.readFrame()).toBeUndefined();
+});
 
-  test("closes immediately if it has no open streams", async () => {
-    await using connection = await openEngine();
-    connection.send(whole(1));
-    expect(await connection.readEnd(1)).toStrictEqual(answered);
-    for (const one of connection.engine.connections) one.drain();
-    const ping = await nextOf(connection, frameType.ping);
-    connection.send(frame(frameType.ping, ack, 0, ping?.payload));
-    expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
-  });
+test("a draining connection closes immediately if it has no open streams", async () => {
+  await using connection = await openEngine();
+  connection.send(whole(1));
+  expect(await connection.readEnd(1)).toStrictEqual(answered);
+  for (const one of connection.engine.connections) one.drain();
+  const ping = await nextOf(connection, frameType.ping);
+  connection.send(frame(frameType.ping, ack, 0, ping?.payload));
+  expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
+});
 
-  test("closes if the client does not acknowledge the PING", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    await using connection = await openEngine();
-    connection.send(whole(1));
-    await connection.readEnd(1);
-    for (const one of connection.engine.connections) one.drain();
-    await nextOf(connection, frameType.ping);
-    vi.advanceTimersByTime(2000);
-    expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
-  });
+test("a draining connection closes if the client does not acknowledge the PING", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using connection = await openEngine();
+  connection.send(whole(1));
+  await connection.readEnd(1);
+  for (const one of connection.engine.connections) one.drain();
+  await nextOf(connection, frameType.ping);
+  vi.advanceTimersByTime(2000);
+  expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
+});
 
-  test("sends GOAWAY for a protocol error after the final GOAWAY", async () => {
-    const { streams, serve } = keeper();
-    await using engine = await startEngine({ serve });
-    using connection = await openFrames(engine.address);
-    connection.send(begun(1));
-    await expect.poll(() => streams.length).toBe(1);
-    for (const one of engine.connections) one.drain();
-    const ping = await nextOf(connection, frameType.ping);
-    connection.send(frame(frameType.ping, ack, 0, ping?.payload), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
-    expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
-  });
+test("a draining connection sends GOAWAY for a protocol error after the final GOAWAY", async () => {
+  const { streams, serve } = keeper();
+  await using engine = await startEngine({ serve });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1));
+  await expect.poll(() => streams.length).toBe(1);
+  for (const one of engine.connections) one.drain();
+  const ping = await nextOf(connection, frameType.ping);
+  connection.send(frame(frameType.ping, ack, 0, ping?.payload), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
+  expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
 });
 
 describe("an HTTP/2 client", () => {

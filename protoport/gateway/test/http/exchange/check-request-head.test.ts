@@ -51,29 +51,27 @@ describe("checkRequestHead", () => {
   });
 });
 
-describe("the authority of a request", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      "localhost", "localhost:8080", "127.0.0.1:80", "[::1]:8080", "[::ffff:127.0.0.1]", "orders.example.com",
-      "xn--bcher-kva.example:443", "a_b.example", "host:", "%6Frders",
-    ],
-  )("%s is accepted", (authority) => expect(check("/", authority)).toBe("/"));
+test.each(
+  // oxfmt-ignore
+  [
+    "localhost", "localhost:8080", "127.0.0.1:80", "[::1]:8080", "[::ffff:127.0.0.1]", "orders.example.com",
+    "xn--bcher-kva.example:443", "a_b.example", "host:", "%6Frders",
+  ],
+)("the authority of a request %s is accepted", (authority) => expect(check("/", authority)).toBe("/"));
 
-  test.each(
-    // oxfmt-ignore
-    [
-      "", " ", "a b", "host:port", "host:123456", "host/path", "user@host", "a, b", "::1", "[::1", "[]", "%zz", "hôte",
-      "host\tx", "http://host", "a,", "?", "#",
-    ],
-  )("%j is refused every time", (authority) => {
-    for (const _ of [1, 2]) expect(check("/", authority)).toMatchObject({ httpStatus: 400 });
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    "", " ", "a b", "host:port", "host:123456", "host/path", "user@host", "a, b", "::1", "[::1", "[]", "%zz", "hôte",
+    "host\tx", "http://host", "a,", "?", "#",
+  ],
+)("the authority of a request %j is refused every time", (authority) => {
+  for (const _ of [1, 2]) expect(check("/", authority)).toMatchObject({ httpStatus: 400 });
+});
 
-  test("is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () => {
-    expect(check("/", null, true)).toMatchObject({ httpStatus: 400 });
-    expect(check("/", null, false)).toBe("/");
-  });
+test("the authority of a request is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () => {
+  expect(check("/", null, true)).toMatchObject({ httpStatus: 400 });
+  expect(check("/", null, false)).toBe("/");
 });
 
 test.each([

@@ -15,45 +15,43 @@ const bytes = (...values: readonly number[]): Uint8Array => Uint8Array.from(valu
 test("the prefix of a message contains the length in network byte order", () =>
   expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]));
 
-describe("readSingleEnvelope", () => {
-  test.each([
-    ["an empty message", bytes(0, 0, 0, 0, 0), false, []],
-    ["a message", bytes(0, 0, 0, 0, 2, 7, 8), false, [7, 8]],
-    ["a compressed message", bytes(1, 0, 0, 0, 1, 9), true, [9]],
-    ["a message of exactly the limit", bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)), false, [...Buffer.alloc(10)]],
-  ])("%s is accepted", (_name, input, compressed, message) => {
-    const envelope = readSingleEnvelope(input, limitBytes);
-    expect(envelope.compressed).toBe(compressed);
-    expect([...envelope.bytes]).toEqual(message);
-  });
-
-  test.each([
-    { name: "an empty body", input: bytes(), code: Code.Unimplemented },
-    { name: "a truncated prefix", input: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "a truncated message", input: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
-    { name: "a second message", input: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
-    { name: "a byte after the message", input: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
-    { name: "a reserved flag", input: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "the flag of Connect's end of stream", input: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "the flag of gRPC-Web's trailer", input: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "a length over the limit", input: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
-    { name: "a length of 2^31", input: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
-    { name: "the largest possible length", input: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
-  ])("$name is refused", ({ input, code }) => {
-    expect(() => readSingleEnvelope(input, limitBytes)).toThrow(expect.objectContaining({ code }));
-  });
-
-  test("reads the output of writeEnvelope", () =>
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.boolean(), (message, compressed) => {
-        const written = writeEnvelope(compressed ? 1 : 0, message);
-        expect(written.byteLength).toBe(5 + message.byteLength);
-        const read = readSingleEnvelope(written, message.byteLength);
-        expect(read.compressed).toBe(compressed);
-        expect(Buffer.from(read.bytes).equals(message)).toBe(true);
-      }),
-    ));
+test.each([
+  ["an empty message", bytes(0, 0, 0, 0, 0), false, []],
+  ["a message", bytes(0, 0, 0, 0, 2, 7, 8), false, [7, 8]],
+  ["a compressed message", bytes(1, 0, 0, 0, 1, 9), true, [9]],
+  ["a message of exactly the limit", bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)), false, [...Buffer.alloc(10)]],
+])("readSingleEnvelope %s is accepted", (_name, input, compressed, message) => {
+  const envelope = readSingleEnvelope(input, limitBytes);
+  expect(envelope.compressed).toBe(compressed);
+  expect([...envelope.bytes]).toEqual(message);
 });
+
+test.each([
+  { name: "an empty body", input: bytes(), code: Code.Unimplemented },
+  { name: "a truncated prefix", input: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
+  { name: "a truncated message", input: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
+  { name: "a second message", input: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
+  { name: "a byte after the message", input: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
+  { name: "a reserved flag", input: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
+  { name: "the flag of Connect's end of stream", input: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
+  { name: "the flag of gRPC-Web's trailer", input: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
+  { name: "a length over the limit", input: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
+  { name: "a length of 2^31", input: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
+  { name: "the largest possible length", input: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
+])("readSingleEnvelope $name is refused", ({ input, code }) => {
+  expect(() => readSingleEnvelope(input, limitBytes)).toThrow(expect.objectContaining({ code }));
+});
+
+test("readSingleEnvelope reads the output of writeEnvelope", () =>
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.boolean(), (message, compressed) => {
+      const written = writeEnvelope(compressed ? 1 : 0, message);
+      expect(written.byteLength).toBe(5 + message.byteLength);
+      const read = readSingleEnvelope(written, message.byteLength);
+      expect(read.compressed).toBe(compressed);
+      expect(Buffer.from(read.bytes).equals(message)).toBe(true);
+    }),
+  ));
 
 describe("EnvelopeReader", () => {
   test("reads every message wherever the stream is split", async () => {

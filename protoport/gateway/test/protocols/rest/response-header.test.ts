@@ -93,42 +93,40 @@ describe.each(transportNames)("a response of bytes over %s", (transport) => {
   });
 });
 
-describe("a response of bytes", () => {
-  test.each(
-    // oxfmt-ignore
-    [
-      "text/html; charset=utf-8", "TEXT/HTML", "text/javascript", "text/plain", "application/xhtml+xml",
-      "application/octet-stream", "", "image/svg+xml", "image/SVG+XML ; charset=utf-8", "image/svg+xml ",
-      "image/svg+xml\t", "image/x+xml", "video/x+xml;a=b", "image/png;a=b,text/html", "application/pdf-viewer",
-      "application/pdf+xml", "multipart/x-mixed-replace", "x-image/png",
-    ],
-  )("with the type %j has a sandbox policy", async (type) => {
-    expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
-  });
+test.each(
+  // oxfmt-ignore
+  [
+    "text/html; charset=utf-8", "TEXT/HTML", "text/javascript", "text/plain", "application/xhtml+xml",
+    "application/octet-stream", "", "image/svg+xml", "image/SVG+XML ; charset=utf-8", "image/svg+xml ",
+    "image/svg+xml\t", "image/x+xml", "video/x+xml;a=b", "image/png;a=b,text/html", "application/pdf-viewer",
+    "application/pdf+xml", "multipart/x-mixed-replace", "x-image/png",
+  ],
+)("a response of bytes with the type %j has a sandbox policy", async (type) => {
+  expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
+});
 
-  test.each([
-    "application/pdf",
-    "Application/PDF ; version=1.7",
-    "image/png",
-    "IMAGE/JPEG",
-    "image/gif;a=b",
-    "audio/mpeg",
-    "video/mp4; codecs=avc1",
-    "font/woff2",
-  ])("with the type %j has no sandbox policy", async (type) => {
-    expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
-  });
+test.each([
+  "application/pdf",
+  "Application/PDF ; version=1.7",
+  "image/png",
+  "IMAGE/JPEG",
+  "image/gif;a=b",
+  "audio/mpeg",
+  "video/mp4; codecs=avc1",
+  "font/woff2",
+])("a response of bytes with the type %j has no sandbox policy", async (type) => {
+  expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
+});
 
-  test.each(paths)("at %s, keeps the Content-Security-Policy of the handler", async (path) => {
-    const own = { "Content-Security-Policy": "default-src 'none'" };
-    expect(await ask(path, "text/html", own)).toEqual([200, "default-src 'none'", "nosniff"]);
-  });
+test.each(paths)("a response of bytes at %s, keeps the Content-Security-Policy of the handler", async (path) => {
+  const own = { "Content-Security-Policy": "default-src 'none'" };
+  expect(await ask(path, "text/html", own)).toEqual([200, "default-src 'none'", "nosniff"]);
+});
 
-  test.each(paths)("at %s, has nosniff even if the handler allows sniffing", async (path) => {
-    expect(await ask(path, "text/html", { "X-Content-Type-Options": "none" })).toEqual([200, "sandbox", "nosniff"]);
-  });
+test.each(paths)("a response of bytes at %s, has nosniff even if the handler allows sniffing", async (path) => {
+  expect(await ask(path, "text/html", { "X-Content-Type-Options": "none" })).toEqual([200, "sandbox", "nosniff"]);
+});
 
-  test.each(paths)("at %s, gets no added fields if its status has no body", async (path) => {
-    expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
-  });
+test.each(paths)("a response of bytes at %s, gets no added fields if its status has no body", async (path) => {
+  expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
 });

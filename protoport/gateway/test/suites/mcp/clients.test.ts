@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPython } from "../../../../testing/src/process/python.ts";
 import { type ClientServer, credential, startClientServer } from "./client-server.ts";
 import { inspect } from "./inspector.ts";
@@ -35,15 +35,13 @@ test.each([
   { name: "the Python client (with initialize)", call: () => callFromPython("legacy") },
 ])("$name lists and calls tools", async ({ call }) => expect(await call()).toEqual(expected));
 
-describe("the MCP inspector's command line", () => {
-  test("finds no error in the schemas of tools", async () => {
-    const list = await inspect(server.url, credential, ["--method", "tools/list", "--strict"]);
-    const { tools }: { tools: { name: string }[] } = JSON.parse(list);
-    expect(tools.map(({ name }) => name)).toEqual(expected.tools);
-  });
+test("the MCP inspector's command line finds no error in the schemas of tools", async () => {
+  const list = await inspect(server.url, credential, ["--method", "tools/list", "--strict"]);
+  const { tools }: { tools: { name: string }[] } = JSON.parse(list);
+  expect(tools.map(({ name }) => name)).toEqual(expected.tools);
+});
 
-  test("calls a tool", async () => {
-    const args = ["--method", "tools/call", "--tool-name", `${greenhouse}_WaterBed`, "--tool-arg", "bed=7"];
-    expect(JSON.parse(await inspect(server.url, credential, args))).toMatchObject({ structuredContent: { bed: "7" } });
-  });
+test("the MCP inspector's command line calls a tool", async () => {
+  const args = ["--method", "tools/call", "--tool-name", `${greenhouse}_WaterBed`, "--tool-arg", "bed=7"];
+  expect(JSON.parse(await inspect(server.url, credential, args))).toMatchObject({ structuredContent: { bed: "7" } });
 });

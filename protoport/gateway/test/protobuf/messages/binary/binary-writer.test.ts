@@ -1,6 +1,6 @@
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { FieldMaskSchema, StructSchema } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { messageWriter, writeFast } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
 import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/index.ts";
 import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -80,43 +80,41 @@ const wrong: readonly { name: string; set: Init }[] = [
   { name: "a message of another type", set: { nested: { $typeName: "other" } } },
 ];
 
-describe("createBinaryWriter()", () => {
-  test.each(wrong)("for $name, throws the same error as protobuf-es", ({ set }) => {
-    const message = Object.assign(create(SinkSchema), set);
-    const write = createBinaryWriter(SinkSchema, undefined);
-    const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
-    expect(errorOf(() => write(message)).message).toBe(expected);
-  });
+test.each(wrong)("createBinaryWriter() for $name, throws the same error as protobuf-es", ({ set }) => {
+  const message = Object.assign(create(SinkSchema), set);
+  const write = createBinaryWriter(SinkSchema, undefined);
+  const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
+  expect(errorOf(() => write(message)).message).toBe(expected);
+});
 
-  test("drops unknown fields if writeUnknownFields is false", () => {
-    const message = create(SinkSchema, { fInt32: 1 });
-    message.$unknown = [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }];
-    const write = createBinaryWriter(SinkSchema, { writeUnknownFields: false });
-    expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
-  });
+test("createBinaryWriter() drops unknown fields if writeUnknownFields is false", () => {
+  const message = create(SinkSchema, { fInt32: 1 });
+  message.$unknown = [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }];
+  const write = createBinaryWriter(SinkSchema, { writeUnknownFields: false });
+  expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
+});
 
-  test("returns to the fast path after an invalid unknown field", () => {
-    const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
-    expect(writeBothWays(SinkSchema, odd)).toBe("fallback");
-    const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
-    expect(writeBothWays(SinkSchema, large)).toBe("fast");
-  });
+test("createBinaryWriter() returns to the fast path after an invalid unknown field", () => {
+  const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
+  expect(writeBothWays(SinkSchema, odd)).toBe("fallback");
+  const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
+  expect(writeBothWays(SinkSchema, large)).toBe("fast");
+});
 
-  test("plans a buffer an eighth larger than the last large message", () => {
-    const writer = messageWriter(SinkSchema);
-    writer.largeBytes = 0;
-    // The message fills most of the first buffer.
-    const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
-    expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
-  });
+test("createBinaryWriter() plans a buffer an eighth larger than the last large message", () => {
+  const writer = messageWriter(SinkSchema);
+  writer.largeBytes = 0;
+  // The message fills most of the first buffer.
+  const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
+  expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
+});
 
-  test("writes a message whose getter writes another message", () => {
-    const inner = create(SinkSchema, { fString: "inner" });
-    const outer = create(SinkSchema, { fInt32: 1 });
-    const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };
-    Object.defineProperty(outer, "fString", { ...properties, enumerable: true });
-    expect(writeBothWays(SinkSchema, outer)).toBe("fast");
-  });
+test("createBinaryWriter() writes a message whose getter writes another message", () => {
+  const inner = create(SinkSchema, { fString: "inner" });
+  const outer = create(SinkSchema, { fInt32: 1 });
+  const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };
+  Object.defineProperty(outer, "fString", { ...properties, enumerable: true });
+  expect(writeBothWays(SinkSchema, outer)).toBe("fast");
 });
 
 function errorOf(write: () => unknown): Error {

@@ -49,97 +49,93 @@ const isReadByProtobuf = (json: string): boolean =>
   (isPeerAtLeast("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isPeerAtLeast("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
 
-describe("readJson() compared with fromJson()", () => {
-  test.each<string>(
-    [
-      "{}",
-      '{"fDouble":1.5,"fFloat":"2.5","fInt32":-1,"fUint32":"4294967295","fSint32":1e2,"fFixed32":7.0,"fSfixed32":"-8"}',
-      '{"fDouble":"NaN","fFloat":"-Infinity","wDouble":"Infinity"}',
-      '{"fInt64":"-9223372036854775808","fUint64":"18446744073709551615","fSint64":"1","fFixed64":2,"fSfixed64":"-3"}',
-      '{"fBool":true,"fString":"a\\u00e9\\ud83c\\udf31\\n","fBytes":"-_8=","fEnum":"COLOR_GREEN"}',
-      '{"f_bool":true,"f_string":"proto names","f_enum":1}',
-      '{"fEnum":17}',
-      '{"maybeInt64":"0","maybeString":"","maybeBool":false,"maybeEnum":"COLOR_UNSPECIFIED"}',
-      '{"ids":[1,"2"],"tags":["",""],"colors":[0,"COLOR_RED"],"blobs":["","QQ=="],"doubles":["NaN",1]}',
-      '{"nesteds":[{},{"text":"a","inner":{"inner":{}}}],"times":["2024-01-01T00:00:00Z"]}',
-      '{"words":["a",""],"structs":[{"a":[1]},{}],"values":[null,1,"x",[],{}]}',
-      '{"labels":{"":"empty","__proto__":"x","constructor":"y"},"counts":{"true":1,"false":0}}',
-      '{"nestedById":{"-7":{"text":"a"},"0":{}},"palette":{"a":"COLOR_RED","b":2}}',
-      '{"valueByName":{"n":null,"o":{"a":[null]}},"blobByName":{"a":"QQ"}}',
-      '{"child":{"child":{"child":{"fString":"deep"}}},"empty":{}}',
-      '{"choiceText":""}',
-      '{"choiceNumber":"0"}',
-      '{"choiceNested":{"text":"a"}}',
-      '{"choiceEnum":"COLOR_RED"}',
-      '{"choiceWrapper":"a"}',
-      '{"choiceNull":null}',
-      '{"choiceStruct":{"a":1}}',
-      '{"choiceBytes":"QQ=="}',
-      '{"choiceText":null,"choiceNumber":"1"}',
-      '{"wDouble":1.5,"wFloat":1,"wInt64":"-1","wUint64":1,"wInt32":0,"wUint32":"1","wBool":false,"wString":"","wBytes":""}',
-      '{"time":"2024-02-29T12:30:45.123456789+01:00","duration":"-1.5s","mask":"fooBar,a.b"}',
-      '{"struct":{"a":null,"b":[1,"x",true,{"__proto__":1}]},"value":{"a":[null]},"list":[1,[],null],"nullValue":null}',
-      '{"value":null}',
-      '{"customName":"by JSON name"}',
-      '{"odd_name":"by proto name"}',
-      '{"any":{}}',
-      `{"values":[${"[[]],".repeat(120)}{"a":{}}],"struct":{"a":[${"{},".repeat(120)}0]}}`,
-      `{"nesteds":[${'{"inner":{}},'.repeat(120)}{}]}`,
-      '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}',
-      '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
-      '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
-      '{"any":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}}}',
-      '{"any":{"value": {"value":"a","@type":"type.googleapis.com/google.protobuf.StringValue"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-      '{"any":{"value":{"value":{"@type":"a","b":[{"@type":"c"}]},"@type":"type.googleapis.com/google.protobuf.Value"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-      '{"any":{"value":{},"@type":"type.googleapis.com/google.protobuf.Any"}}',
-      '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
-      '{"longText":"9007199254740993","longTexts":["-1"]}',
-    ].filter(isReadByProtobuf),
-  )("reads %s as the same Sink message", (json) => {
-    const message = readJson(SinkSchema, json, { registry });
-    const want = fromJson(SinkSchema, parse(json), { registry });
-    expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
-    expect([toBinary(SinkSchema, message), message]).toEqual([toBinary(SinkSchema, want), want]);
-  });
-
-  test.each([
-    { desc: ValueSchema, json: '{"a":[1,null]}' },
-    { desc: ValueSchema, json: "null" },
-    { desc: StructSchema, json: '{"a":{"b":1}}' },
-    { desc: StringValueSchema, json: '"a"' },
-    { desc: DurationSchema, json: '"1s"' },
-  ])("reads $json as the same $desc.typeName message", ({ desc, json }) => {
-    expect(readJson(desc, json)).toEqual(fromJson(desc, parse(json)));
-  });
+test.each<string>(
+  [
+    "{}",
+    '{"fDouble":1.5,"fFloat":"2.5","fInt32":-1,"fUint32":"4294967295","fSint32":1e2,"fFixed32":7.0,"fSfixed32":"-8"}',
+    '{"fDouble":"NaN","fFloat":"-Infinity","wDouble":"Infinity"}',
+    '{"fInt64":"-9223372036854775808","fUint64":"18446744073709551615","fSint64":"1","fFixed64":2,"fSfixed64":"-3"}',
+    '{"fBool":true,"fString":"a\\u00e9\\ud83c\\udf31\\n","fBytes":"-_8=","fEnum":"COLOR_GREEN"}',
+    '{"f_bool":true,"f_string":"proto names","f_enum":1}',
+    '{"fEnum":17}',
+    '{"maybeInt64":"0","maybeString":"","maybeBool":false,"maybeEnum":"COLOR_UNSPECIFIED"}',
+    '{"ids":[1,"2"],"tags":["",""],"colors":[0,"COLOR_RED"],"blobs":["","QQ=="],"doubles":["NaN",1]}',
+    '{"nesteds":[{},{"text":"a","inner":{"inner":{}}}],"times":["2024-01-01T00:00:00Z"]}',
+    '{"words":["a",""],"structs":[{"a":[1]},{}],"values":[null,1,"x",[],{}]}',
+    '{"labels":{"":"empty","__proto__":"x","constructor":"y"},"counts":{"true":1,"false":0}}',
+    '{"nestedById":{"-7":{"text":"a"},"0":{}},"palette":{"a":"COLOR_RED","b":2}}',
+    '{"valueByName":{"n":null,"o":{"a":[null]}},"blobByName":{"a":"QQ"}}',
+    '{"child":{"child":{"child":{"fString":"deep"}}},"empty":{}}',
+    '{"choiceText":""}',
+    '{"choiceNumber":"0"}',
+    '{"choiceNested":{"text":"a"}}',
+    '{"choiceEnum":"COLOR_RED"}',
+    '{"choiceWrapper":"a"}',
+    '{"choiceNull":null}',
+    '{"choiceStruct":{"a":1}}',
+    '{"choiceBytes":"QQ=="}',
+    '{"choiceText":null,"choiceNumber":"1"}',
+    '{"wDouble":1.5,"wFloat":1,"wInt64":"-1","wUint64":1,"wInt32":0,"wUint32":"1","wBool":false,"wString":"","wBytes":""}',
+    '{"time":"2024-02-29T12:30:45.123456789+01:00","duration":"-1.5s","mask":"fooBar,a.b"}',
+    '{"struct":{"a":null,"b":[1,"x",true,{"__proto__":1}]},"value":{"a":[null]},"list":[1,[],null],"nullValue":null}',
+    '{"value":null}',
+    '{"customName":"by JSON name"}',
+    '{"odd_name":"by proto name"}',
+    '{"any":{}}',
+    `{"values":[${"[[]],".repeat(120)}{"a":{}}],"struct":{"a":[${"{},".repeat(120)}0]}}`,
+    `{"nesteds":[${'{"inner":{}},'.repeat(120)}{}]}`,
+    '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}',
+    '{"any":{"text":"type last","@type":"type.googleapis.com/kitchensink.v1.Nested"}}',
+    '{"any":{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}}',
+    '{"any":{"@type":"type.googleapis.com/google.protobuf.Any","value":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}}}',
+    '{"any":{"value": {"value":"a","@type":"type.googleapis.com/google.protobuf.StringValue"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+    '{"any":{"value":{"value":{"@type":"a","b":[{"@type":"c"}]},"@type":"type.googleapis.com/google.protobuf.Value"},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+    '{"any":{"value":{},"@type":"type.googleapis.com/google.protobuf.Any"}}',
+    '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
+    '{"longText":"9007199254740993","longTexts":["-1"]}',
+  ].filter(isReadByProtobuf),
+)("readJson() compared with fromJson() reads %s as the same Sink message", (json) => {
+  const message = readJson(SinkSchema, json, { registry });
+  const want = fromJson(SinkSchema, parse(json), { registry });
+  expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
+  expect([toBinary(SinkSchema, message), message]).toEqual([toBinary(SinkSchema, want), want]);
 });
 
-describe("readJson() with 64-bit integers", () => {
-  test.each([
-    { json: '{"id":9007199254740993}', want: 9007199254740993n },
-    { json: '{"id":"9007199254740993"}', want: 9007199254740993n },
-    { json: '{"id":-9223372036854775808}', want: -9223372036854775808n },
-    { json: '{"id":9223372036854775807.0}', want: 9223372036854775807n },
-    { json: '{"id":9.223372036854775807e18}', want: 9223372036854775807n },
-    { json: '{"id":1e3}', want: 1000n },
-    { json: '{"id":"1e3"}', want: 1000n },
-    { json: '{"id":7.0}', want: 7n },
-    { json: '{"id":"\\u0037"}', want: 7n },
-    { json: '{"id":0}', want: 0n },
-    { json: "{}", want: undefined },
-    { json: '{"id":null}', want: undefined },
-  ])("reads the id in $json exactly ($want)", ({ json, want }) => {
-    expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
-    expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
-  });
+test.each([
+  { desc: ValueSchema, json: '{"a":[1,null]}' },
+  { desc: ValueSchema, json: "null" },
+  { desc: StructSchema, json: '{"a":{"b":1}}' },
+  { desc: StringValueSchema, json: '"a"' },
+  { desc: DurationSchema, json: '"1s"' },
+])("readJson() compared with fromJson() reads $json as the same $desc.typeName message", ({ desc, json }) => {
+  expect(readJson(desc, json)).toEqual(fromJson(desc, parse(json)));
+});
 
-  test("keeps all digits in a field with jstype JS_STRING", () =>
-    expect(readJson(SinkSchema, '{"longText":9007199254740993}').longText).toBe("9007199254740993"));
+test.each([
+  { json: '{"id":9007199254740993}', want: 9007199254740993n },
+  { json: '{"id":"9007199254740993"}', want: 9007199254740993n },
+  { json: '{"id":-9223372036854775808}', want: -9223372036854775808n },
+  { json: '{"id":9223372036854775807.0}', want: 9223372036854775807n },
+  { json: '{"id":9.223372036854775807e18}', want: 9223372036854775807n },
+  { json: '{"id":1e3}', want: 1000n },
+  { json: '{"id":"1e3"}', want: 1000n },
+  { json: '{"id":7.0}', want: 7n },
+  { json: '{"id":"\\u0037"}', want: 7n },
+  { json: '{"id":0}', want: 0n },
+  { json: "{}", want: undefined },
+  { json: '{"id":null}', want: undefined },
+])("readJson() with 64-bit integers reads the id in $json exactly ($want)", ({ json, want }) => {
+  expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
+  expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
+});
 
-  test("sets the map key __proto__ as an ordinary property", () => {
-    const { labels } = readJson(SinkSchema, '{"labels":{"__proto__":"a","b":"c"}}');
-    expect(Object.getOwnPropertyDescriptors(labels)).toMatchObject({
-      ["__proto__"]: { value: "a", writable: true, enumerable: true, configurable: true },
-    });
+test("readJson() with 64-bit integers keeps all digits in a field with jstype JS_STRING", () =>
+  expect(readJson(SinkSchema, '{"longText":9007199254740993}').longText).toBe("9007199254740993"));
+
+test("readJson() with 64-bit integers sets the map key __proto__ as an ordinary property", () => {
+  const { labels } = readJson(SinkSchema, '{"labels":{"__proto__":"a","b":"c"}}');
+  expect(Object.getOwnPropertyDescriptors(labels)).toMatchObject({
+    ["__proto__"]: { value: "a", writable: true, enumerable: true, configurable: true },
   });
 });
 
@@ -323,40 +319,34 @@ test.each([
   expect(readJson(AnySchema, json, { registry })).toMatchObject(any);
 });
 
-describe("readJson() with unknown fields ignored", () => {
-  test.each([
-    { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
-    { json: '{"x":{"a":1}}', want: {} },
-  ])("reads $json without its unknown fields", ({ json, want }) => {
-    expect(readJson(DeleteOrderRequestSchema, json, { unknownFields: "ignore" })).toEqual(
-      create(DeleteOrderRequestSchema, want),
-    );
-  });
-
-  test("ignores unknown enum names, even in lists and maps", () => {
-    const json = '{"fEnum":"NEW","choiceEnum":"NEW","colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":1}}';
-    expect(readJson(SinkSchema, json, { unknownFields: "ignore" })).toEqual(
-      create(SinkSchema, { colors: [1], palette: { b: 1 } }),
-    );
-  });
-
-  test("does not set an extension to an unknown enum name", () => {
-    const options: ReadJsonOptions = { unknownFields: "ignore", registry: createRegistry(file_kitchensink_v1_legacy) };
-    const json = '{"name":"a","[kitchensink.v1.tint]":"SHADE_NEW"}';
-    expect(readJson(LegacySchema, json, options)).toEqual(create(LegacySchema, { name: "a" }));
-  });
-
-  test.each([
-    '{"x":1,"x":2}',
-    '{"x":{"y":1,"y":2}}',
-    '{"x":[1,]}',
-    '{"x":"\\ud800"}',
-    '{"x":01}',
-    '{"id":"007","x":1}',
-  ])("refuses %s although unknown fields are ignored", (json) => {
-    problemOf(DeleteOrderRequestSchema, json, { unknownFields: "ignore" });
-  });
+test.each([
+  { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
+  { json: '{"x":{"a":1}}', want: {} },
+])("readJson() with unknown fields ignored reads $json without its unknown fields", ({ json, want }) => {
+  expect(readJson(DeleteOrderRequestSchema, json, { unknownFields: "ignore" })).toEqual(
+    create(DeleteOrderRequestSchema, want),
+  );
 });
+
+test("readJson() with unknown fields ignored ignores unknown enum names, even in lists and maps", () => {
+  const json = '{"fEnum":"NEW","choiceEnum":"NEW","colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":1}}';
+  expect(readJson(SinkSchema, json, { unknownFields: "ignore" })).toEqual(
+    create(SinkSchema, { colors: [1], palette: { b: 1 } }),
+  );
+});
+
+test("readJson() with unknown fields ignored does not set an extension to an unknown enum name", () => {
+  const options: ReadJsonOptions = { unknownFields: "ignore", registry: createRegistry(file_kitchensink_v1_legacy) };
+  const json = '{"name":"a","[kitchensink.v1.tint]":"SHADE_NEW"}';
+  expect(readJson(LegacySchema, json, options)).toEqual(create(LegacySchema, { name: "a" }));
+});
+
+test.each(['{"x":1,"x":2}', '{"x":{"y":1,"y":2}}', '{"x":[1,]}', '{"x":"\\ud800"}', '{"x":01}', '{"id":"007","x":1}'])(
+  "readJson() with unknown fields ignored refuses %s although unknown fields are ignored",
+  (json) => {
+    problemOf(DeleteOrderRequestSchema, json, { unknownFields: "ignore" });
+  },
+);
 
 describe("readJson() with random input", () => {
   // Messages parsed from random bytes, because JSON must be able to express everything that the binary format can.

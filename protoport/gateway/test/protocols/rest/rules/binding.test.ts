@@ -33,70 +33,68 @@ function ignoredIn(request: string, body = ""): { readonly message: Message; rea
   return { message, ignored };
 }
 
-describe("a lenient service", () => {
-  test.each<[request: string, body: string, want: SinkInit, ignored: string[]]>(
-    // oxfmt-ignore
-    [
-      ["GET /v1/query?x=1&fString=a&y.z=2", "", { fString: "a" }, ["Query x", "Query y.z"]],
-      ["POST /v1/sinks?q=1", '{"x":1,"fString":"a","nested":{"y":[]}}', { fString: "a", nested: {} },
-        ["Create q", "Create x", "Create nested.y"]],
-      ["PUT /v1/sinks/7", '{"fInt64":"9","fString":"a"}', { fInt64: 7n, fString: "a" }, ["Replace f_int64"]],
-      ["PATCH /v1/nested/a", '{"text":"b","number":1}', { nested: { text: "a", number: 1n } }, ["Update nested.text"]],
-      ["PATCH /v1/inner/a", '{"inner":{"inner":{"text":"b","number":1}}}',
-        { nested: { inner: { inner: { text: "a", number: 1n } } } }, ["Update nested.inner.inner.text"]],
-      ["GET /v1/int64/7?f_int64=9", "", { fInt64: 7n }, ["Types f_int64"]],
-      ["PATCH /v1/body/tags?tags=a", '["b"]', { tags: ["b"] }, ["Update tags"]],
-      ["POST /v1/sinks", '{"fEnum":"COLOR_NEW","colors":["COLOR_NEW",1]}', { colors: [1] },
-        ['Create f_enum="COLOR_NEW"', 'Create colors[0]="COLOR_NEW"']],
-      ["POST /v1/sinks",
-        '{"nesteds":[{},{"y":1}],"palette":{"a\\"b":"NEW","c":"COLOR_RED"},"nestedById":{"7":{"z":1}}}',
-        { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
-        ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z']],
-    ],
-  )("ignores unknown names and path fields (%s %s)", (request, body, want, ignored) => {
-    expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
-  });
+test.each<[request: string, body: string, want: SinkInit, ignored: string[]]>(
+  // oxfmt-ignore
+  [
+    ["GET /v1/query?x=1&fString=a&y.z=2", "", { fString: "a" }, ["Query x", "Query y.z"]],
+    ["POST /v1/sinks?q=1", '{"x":1,"fString":"a","nested":{"y":[]}}', { fString: "a", nested: {} },
+      ["Create q", "Create x", "Create nested.y"]],
+    ["PUT /v1/sinks/7", '{"fInt64":"9","fString":"a"}', { fInt64: 7n, fString: "a" }, ["Replace f_int64"]],
+    ["PATCH /v1/nested/a", '{"text":"b","number":1}', { nested: { text: "a", number: 1n } }, ["Update nested.text"]],
+    ["PATCH /v1/inner/a", '{"inner":{"inner":{"text":"b","number":1}}}',
+      { nested: { inner: { inner: { text: "a", number: 1n } } } }, ["Update nested.inner.inner.text"]],
+    ["GET /v1/int64/7?f_int64=9", "", { fInt64: 7n }, ["Types f_int64"]],
+    ["PATCH /v1/body/tags?tags=a", '["b"]', { tags: ["b"] }, ["Update tags"]],
+    ["POST /v1/sinks", '{"fEnum":"COLOR_NEW","colors":["COLOR_NEW",1]}', { colors: [1] },
+      ['Create f_enum="COLOR_NEW"', 'Create colors[0]="COLOR_NEW"']],
+    ["POST /v1/sinks",
+      '{"nesteds":[{},{"y":1}],"palette":{"a\\"b":"NEW","c":"COLOR_RED"},"nestedById":{"7":{"z":1}}}',
+      { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
+      ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z']],
+  ],
+)("a lenient service ignores unknown names and path fields (%s %s)", (request, body, want, ignored) => {
+  expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
+});
 
-  test.each([
-    { request: "GET /v1/query?fInt64=007", body: "" },
-    { request: "GET /v1/query?fString=a&fString=b", body: "" },
-    { request: "GET /v1/query?x=%zz", body: "" },
-    { request: "GET /v1/query?nested=1", body: "" },
-    { request: "GET /v1/query?palette=NEW", body: "" },
-    { request: "GET /v1/query?fEnum=COLOR_NEW", body: "" },
-    { request: "GET /v1/query?fEnum=color_red", body: "" },
-    { request: "GET /v1/query?colors=COLOR_RED&colors=COLOR_NEW", body: "" },
-    { request: "GET /v1/query?child.fEnum=COLOR_NEW", body: "" },
-    { request: "DELETE /v1/sinks/7?fEnum=COLOR_NEW", body: "" },
-    { request: "GET /v1/query?fEnum=01", body: "" },
-    { request: "GET /v1/query?fEnum=", body: "" },
-    { request: "GET /v1/query?fEnum=1RED", body: "" },
-    { request: "GET /v1/query?fEnum=RED-", body: "" },
-    { request: "GET /v1/enum/COLOR_NEW", body: "" },
-    { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
-    { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
-    { request: "DELETE /v1/sinks/7", body: "{}" },
-  ])("refuses $request $body as invalid", ({ request, body }) => {
-    expect(() => ignoredIn(request, body)).toThrow(ConnectError);
-  });
+test.each([
+  { request: "GET /v1/query?fInt64=007", body: "" },
+  { request: "GET /v1/query?fString=a&fString=b", body: "" },
+  { request: "GET /v1/query?x=%zz", body: "" },
+  { request: "GET /v1/query?nested=1", body: "" },
+  { request: "GET /v1/query?palette=NEW", body: "" },
+  { request: "GET /v1/query?fEnum=COLOR_NEW", body: "" },
+  { request: "GET /v1/query?fEnum=color_red", body: "" },
+  { request: "GET /v1/query?colors=COLOR_RED&colors=COLOR_NEW", body: "" },
+  { request: "GET /v1/query?child.fEnum=COLOR_NEW", body: "" },
+  { request: "DELETE /v1/sinks/7?fEnum=COLOR_NEW", body: "" },
+  { request: "GET /v1/query?fEnum=01", body: "" },
+  { request: "GET /v1/query?fEnum=", body: "" },
+  { request: "GET /v1/query?fEnum=1RED", body: "" },
+  { request: "GET /v1/query?fEnum=RED-", body: "" },
+  { request: "GET /v1/enum/COLOR_NEW", body: "" },
+  { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
+  { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
+  { request: "DELETE /v1/sinks/7", body: "{}" },
+])("a lenient service refuses $request $body as invalid", ({ request, body }) => {
+  expect(() => ignoredIn(request, body)).toThrow(ConnectError);
+});
 
-  test("reports the first ignored names and the total count", () => {
-    const reported: unknown[] = [];
-    const onIgnored = (_method: unknown, names: readonly string[], count: number): number =>
-      reported.push({ first: names[0], last: names.at(-1), count });
-    const many = Array.from({ length: 5000 }, (_, at) => `"x${at}":0`).join();
-    decode("POST /v1/sinks?q=1&r=2", `{${many},"colors":["NEW","NEWER"]}`, {
-      service: () => ({ lenient: true }),
-      onIgnored,
-    });
-    expect(reported).toEqual([{ first: "q", last: "x15", count: 5004 }]);
+test("a lenient service reports the first ignored names and the total count", () => {
+  const reported: unknown[] = [];
+  const onIgnored = (_method: unknown, names: readonly string[], count: number): number =>
+    reported.push({ first: names[0], last: names.at(-1), count });
+  const many = Array.from({ length: 5000 }, (_, at) => `"x${at}":0`).join();
+  decode("POST /v1/sinks?q=1&r=2", `{${many},"colors":["NEW","NEWER"]}`, {
+    service: () => ({ lenient: true }),
+    onIgnored,
   });
+  expect(reported).toEqual([{ first: "q", last: "x15", count: 5004 }]);
+});
 
-  test("does not make other services lenient", () => {
-    const options: RestRouteOptions = { service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) };
-    expect(() => decode("DELETE /orders/7?x=1", "", options)).toThrow('unknown query parameter "x"');
-    expect(decode("GET /v1/query?x=1", "", options)).toEqual(create(SinkSchema));
-  });
+test("a lenient service does not make other services lenient", () => {
+  const options: RestRouteOptions = { service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) };
+  expect(() => decode("DELETE /orders/7?x=1", "", options)).toThrow('unknown query parameter "x"');
+  expect(decode("GET /v1/query?x=1", "", options)).toEqual(create(SinkSchema));
 });
 
 // Everything except printable ASCII must be escaped (RFC 3986 §3.4).
@@ -105,30 +103,28 @@ test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é
   (query) => expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed"),
 );
 
-describe("RestBinding.decode()", () => {
-  test("returns a new message for each request", () => {
-    expect(decode("GET /v1/query?tags=a")).toEqual(create(SinkSchema, { tags: ["a"] }));
-    expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
-  });
+test("RestBinding.decode() returns a new message for each request", () => {
+  expect(decode("GET /v1/query?tags=a")).toEqual(create(SinkSchema, { tags: ["a"] }));
+  expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
+});
 
-  test("decodes an int64 with jstype JS_STRING as a string", () => {
-    const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
-    expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
-  });
+test("RestBinding.decode() decodes an int64 with jstype JS_STRING as a string", () => {
+  const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
+  expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
+});
 
-  test("throws an error with HTTP status 415 for a wrong content type", () => {
-    const match = compileRestRoutes(KitchenSink.methods).match("POST", "/v1/sinks");
-    if (match.kind !== "binding") throw new Error(match.kind);
-    const request = { captures: [], query: "", contentType: "text/plain", body: new Uint8Array([0x7b, 0x7d]) };
-    let problem: ConnectError | undefined;
-    try {
-      match.binding.decode(request);
-    } catch (error) {
-      problem = ConnectError.from(error);
-    }
-    expect(problem?.code).toBe(Code.InvalidArgument);
-    expect(problem && httpStatusOf(problem)).toBe(415);
-  });
+test("RestBinding.decode() throws an error with HTTP status 415 for a wrong content type", () => {
+  const match = compileRestRoutes(KitchenSink.methods).match("POST", "/v1/sinks");
+  if (match.kind !== "binding") throw new Error(match.kind);
+  const request = { captures: [], query: "", contentType: "text/plain", body: new Uint8Array([0x7b, 0x7d]) };
+  let problem: ConnectError | undefined;
+  try {
+    match.binding.decode(request);
+  } catch (error) {
+    problem = ConnectError.from(error);
+  }
+  expect(problem?.code).toBe(Code.InvalidArgument);
+  expect(problem && httpStatusOf(problem)).toBe(415);
 });
 
 function bindingOf(

@@ -41,37 +41,35 @@ const rpcs = (count: number): { name: string }[] => Array.from({ length: count }
 /** Returns how many fields in a schema and its definitions are strings. */
 const countStrings = (schema: unknown): number => JSON.stringify(schema).split('{"type":"string"}').length - 1;
 
-describe("a schema", () => {
-  test.each([
-    { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), outcome: "complete", want: 1_801 },
-    { name: "3,000 messages", messages: chainOf(3_000, 1), outcome: "truncated", want: 0 },
-  ])("with $name is $outcome in tools/list", async ({ messages, outcome, want }) => {
-    const { inputSchema, outputSchema } = (await pageOf(serveDescribed(rpcs(1), { messages }))).tools[0] ?? {};
-    expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
-    expect(JSON.stringify(inputSchema).includes("Not all fields are listed here")).toBe(outcome === "truncated");
-  });
+test.each([
+  { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), outcome: "complete", want: 1_801 },
+  { name: "3,000 messages", messages: chainOf(3_000, 1), outcome: "truncated", want: 0 },
+])("a schema with $name is $outcome in tools/list", async ({ messages, outcome, want }) => {
+  const { inputSchema, outputSchema } = (await pageOf(serveDescribed(rpcs(1), { messages }))).tools[0] ?? {};
+  expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
+  expect(JSON.stringify(inputSchema).includes("Not all fields are listed here")).toBe(outcome === "truncated");
+});
 
-  test("lists no field after 2,000 fields whose names it omits", async () => {
-    const messages = [{ name: "M", field: [...omittedFields, stringField(2_001, "last")] }];
-    expect(countStrings((await pageOf(serveDescribed(rpcs(1), { messages }))).tools[0]?.["inputSchema"])).toBe(0);
-  });
+test("a schema lists no field after 2,000 fields whose names it omits", async () => {
+  const messages = [{ name: "M", field: [...omittedFields, stringField(2_001, "last")] }];
+  expect(countStrings((await pageOf(serveDescribed(rpcs(1), { messages }))).tools[0]?.["inputSchema"])).toBe(0);
+});
 
-  test("lists 2,000 enum values only if no field needs their place", async () => {
-    const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
-    const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
-    const messages = [{ name: "M", field, enumType: [{ name: "E", value }] }];
-    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
-    expect(tools[0]?.["inputSchema"]).toMatchObject({
-      properties: { e: { $ref: "#/$defs/M.E" } },
-      $defs: { "M.E": { type: "string", $comment: "The 2000 names of this enum are too many to list." } },
-    });
+test("a schema lists 2,000 enum values only if no field needs their place", async () => {
+  const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
+  const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
+  const messages = [{ name: "M", field, enumType: [{ name: "E", value }] }];
+  const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
+  expect(tools[0]?.["inputSchema"]).toMatchObject({
+    properties: { e: { $ref: "#/$defs/M.E" } },
+    $defs: { "M.E": { type: "string", $comment: "The 2000 names of this enum are too many to list." } },
   });
+});
 
-  test("with an excessively long JSON text has fewer fields in tools/list", async () => {
-    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages: longNames }));
-    expect(JSON.stringify(tools[0]?.["inputSchema"]).length).toBeLessThanOrEqual(256 * 1024);
-    expect(countStrings(tools[0]?.["inputSchema"])).toBeGreaterThan(40);
-  });
+test("a schema with an excessively long JSON text has fewer fields in tools/list", async () => {
+  const { tools } = await pageOf(serveDescribed(rpcs(1), { messages: longNames }));
+  expect(JSON.stringify(tools[0]?.["inputSchema"]).length).toBeLessThanOrEqual(256 * 1024);
+  expect(countStrings(tools[0]?.["inputSchema"])).toBeGreaterThan(40);
 });
 
 async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {

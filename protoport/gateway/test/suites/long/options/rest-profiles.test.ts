@@ -95,57 +95,55 @@ const cases: readonly Case[] = [
   { profile: "a2a", option: "eventStreams", off: service({ eventStreams: false }), request: stream },
 ];
 
-describe("rest.profile", () => {
-  test.each(cases)(
-    "$profile sets the option $option unless it is configured",
-    async ({ profile, off, request, body, header }) => {
-      const strict = await send({}, request, body, header);
-      const withProfile = await send({ profile }, request, body, header);
-      expect(withProfile).not.toEqual(strict);
-      expect(await send({ profile: "strict" }, request, body, header)).toEqual(strict);
-      expect(await send({ profile, ...off }, request, body, header)).not.toEqual(withProfile);
-    },
-  );
+test.each(cases)(
+  "rest.profile $profile sets the option $option unless it is configured",
+  async ({ profile, off, request, body, header }) => {
+    const strict = await send({}, request, body, header);
+    const withProfile = await send({ profile }, request, body, header);
+    expect(withProfile).not.toEqual(strict);
+    expect(await send({ profile: "strict" }, request, body, header)).toEqual(strict);
+    expect(await send({ profile, ...off }, request, body, header)).not.toEqual(withProfile);
+  },
+);
 
-  test.each(cases.filter(({ off }) => "service" in off))(
-    "$profile sets the option $option for a single service",
-    async ({ profile, request, body, header }) => {
-      const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
-      const ofAll = await send({ profile, ...gatewayWide }, request, body, header);
-      expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
-      expect(
-        await send({ profile, ...gatewayWide, service: () => ({ profile: "strict" }) }, request, body, header),
-      ).toEqual(await send({}, request, body, header));
-    },
-  );
+test.each(cases.filter(({ off }) => "service" in off))(
+  "rest.profile $profile sets the option $option for a single service",
+  async ({ profile, request, body, header }) => {
+    const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
+    const ofAll = await send({ profile, ...gatewayWide }, request, body, header);
+    expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
+    expect(
+      await send({ profile, ...gatewayWide, service: () => ({ profile: "strict" }) }, request, body, header),
+    ).toEqual(await send({}, request, body, header));
+  },
+);
 
-  test("grpc-gateway documents all fields as present, because it writes default values", () => {
-    const info = { title: "t", version: "1" };
-    const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
-      JSON.stringify(
-        createOpenApi([KitchenSink], {
-          info,
-          rest,
-          ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
-        }),
-      );
-    const lists = { ...restProfiles["grpc-gateway"].service };
-    expect(json({ profile: "grpc-gateway" })).toBe(json({ service: () => lists }, true));
-  });
+test("rest.profile grpc-gateway documents all fields as present, because it writes default values", () => {
+  const info = { title: "t", version: "1" };
+  const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
+    JSON.stringify(
+      createOpenApi([KitchenSink], {
+        info,
+        rest,
+        ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
+      }),
+    );
+  const lists = { ...restProfiles["grpc-gateway"].service };
+  expect(json({ profile: "grpc-gateway" })).toBe(json({ service: () => lists }, true));
+});
 
-  test.each([
-    ['rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"', { profile: "gogle" }],
-    [
-      'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
-      { service: () => ({ profile: "toString" }) },
-    ],
-  ])('rejects an unknown name with the error "$0"', (message, rest) => {
-    const options = {
-      rest,
-      routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
-    };
-    expect(() => Reflect.apply(createGateway, undefined, [options])).toThrow(message);
-  });
+test.each([
+  ['rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"', { profile: "gogle" }],
+  [
+    'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
+    { service: () => ({ profile: "toString" }) },
+  ],
+])('rest.profile rejects an unknown name with the error "$0"', (message, rest) => {
+  const options = {
+    rest,
+    routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
+  };
+  expect(() => Reflect.apply(createGateway, undefined, [options])).toThrow(message);
 });
 
 function shown([option, value]: readonly [string, unknown]): string {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { StreamCompression } from "../../../../src/protocols/index.ts";
 import { brotli } from "../../../../src/protocols/compression/index.ts";
 // oxfmt-ignore
@@ -20,113 +20,111 @@ const call = (...more: readonly Field[]): HttpRequest => rpcRequest(format, Buff
 /** A call with a compressed message, and a header field with a 30 ms timeout. */
 type Packed = { readonly name: string; readonly request: HttpRequest; readonly body: Buffer; readonly late: Field };
 
-describe("a call", () => {
-  test("reaches neither interceptor nor handler if its deadline passes before it arrives", async () => {
-    await using greenhouse = await startWatched({});
-    const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
-    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-    // A 0 ms timer would have fired by then.
-    await new Promise((resolve) => setTimeout(resolve, 3));
-    expect(greenhouse.ran).toEqual([]);
-  });
+test("a call reaches neither interceptor nor handler if its deadline passes before it arrives", async () => {
+  await using greenhouse = await startWatched({});
+  const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
+  expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+  // A 0 ms timer would have fired by then.
+  await new Promise((resolve) => setTimeout(resolve, 3));
+  expect(greenhouse.ran).toEqual([]);
+});
 
-  test("reaches neither interceptor nor handler if its deadline passes while its message is decompressed", async () => {
-    const responded = Promise.withResolvers<void>();
-    const slow: Compression = {
-      name: "gzip",
-      compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
-      decompress: async (bytes) => {
-        await responded.promise;
-        return new Uint8Array(gunzipSync(bytes));
-      },
-    };
-    await using greenhouse = await startWatched({ acceptCompression: [slow] });
-    const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
-    const response = await exchangeHttp1(greenhouse.address, request);
-    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-    responded.resolve();
-    await nextTurn();
-    expect(greenhouse.ran).toEqual([]);
-  });
-
-  test.each(
-    // oxfmt-ignore
-    [
-      { name: "Connect", request: call(["content-encoding", "gzip"]), body: gzipSync("{}"),
-        late: ["connect-timeout-ms", "30"] },
-      { name: "gRPC-Web",
-        request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
-        body: encodeEnvelope(1, gzipSync("")), late: ["grpc-timeout", "30m"] },
-      { name: "REST", request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" }, body: gzipSync("{}"),
-        late: ["x-server-timeout", "0.03"] },
-    ] satisfies readonly Packed[],
-  )("over $name is not decompressed if its deadline passes in the queue", async ({ request, body, late }) => {
-    const responded = Promise.withResolvers<void>();
-    const tenUnpacked = Promise.withResolvers<void>();
-    let unpacked = 0;
-    // Only built-in compressions are queued.
-    const slow: Compression = {
-      ...brotli,
-      name: "gzip",
-      decompress: async (bytes) => {
-        unpacked += 1;
-        if (unpacked === 10) tenUnpacked.resolve();
-        await responded.promise;
-        return new Uint8Array(gunzipSync(bytes));
-      },
-    };
-    await using greenhouse = await startWatched({ acceptCompression: [slow] });
-    const ask = (...more: readonly Field[]) =>
-      exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
-    const others = Array.from({ length: 10 }, () => ask());
-    await within(tenUnpacked.promise, "ten messages");
-    await ask(late);
-    expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
-    responded.resolve();
-    await Promise.all(others);
-    expect(unpacked).toBe(10);
-  });
-
-  test("gets DEADLINE_EXCEEDED if its deadline passes while its response is compressed", async () => {
-    const responded = Promise.withResolvers<void>();
-    const compress: Compression["compress"] = async (bytes) => {
+test("a call reaches neither interceptor nor handler if its deadline passes while its message is decompressed", async () => {
+  const responded = Promise.withResolvers<void>();
+  const slow: Compression = {
+    name: "gzip",
+    compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
+    decompress: async (bytes) => {
       await responded.promise;
-      return unchanged(bytes);
-    };
-    const slow: Compression = { name: "gzip", compress, decompress: unchanged };
-    await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
-    // The request has no body that could arrive later, so the response is compressed in the same turn.
-    const codings = { "content-type": "application/proto", "accept-encoding": "gzip" };
-    const header: Field[] = Object.entries({ ...codings, "connect-timeout-ms": "30" });
-    const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: waterBedProcedure, header });
-    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-    responded.resolve();
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
-    // The call is not reported again when the compression finishes.
-    await nextTurn();
-    expect(greenhouse.completedRequests).toHaveLength(1);
-  });
+      return new Uint8Array(gunzipSync(bytes));
+    },
+  };
+  await using greenhouse = await startWatched({ acceptCompression: [slow] });
+  const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
+  const response = await exchangeHttp1(greenhouse.address, request);
+  expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+  responded.resolve();
+  await nextTurn();
+  expect(greenhouse.ran).toEqual([]);
+});
 
-  test("does not read its body if its deadline passes while the request gate runs", async () => {
-    const passed = Promise.withResolvers<void>();
-    await using greenhouse = await startWatched({
-      requestGate: async ({ signal }) => {
-        await reasonOf(signal);
-        passed.resolve();
-      },
-    });
-    using connection = await openHttp1(greenhouse.address);
-    const header: Field[] = [
-      ["connect-timeout-ms", "30"],
-      ["expect", "100-continue"],
-      ["content-length", "2"],
-    ];
-    connection.request({ ...call(...header), body: Buffer.of() });
-    const { interim, ...response } = await connection.readResponse();
-    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-    await within(passed.promise, "the gate");
-    expect([interim, String(await connection.readToEnd()), greenhouse.ran]).toEqual([[], "", []]);
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "Connect", request: call(["content-encoding", "gzip"]), body: gzipSync("{}"),
+      late: ["connect-timeout-ms", "30"] },
+    { name: "gRPC-Web",
+      request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
+      body: encodeEnvelope(1, gzipSync("")), late: ["grpc-timeout", "30m"] },
+    { name: "REST", request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" }, body: gzipSync("{}"),
+      late: ["x-server-timeout", "0.03"] },
+  ] satisfies readonly Packed[],
+)("a call over $name is not decompressed if its deadline passes in the queue", async ({ request, body, late }) => {
+  const responded = Promise.withResolvers<void>();
+  const tenUnpacked = Promise.withResolvers<void>();
+  let unpacked = 0;
+  // Only built-in compressions are queued.
+  const slow: Compression = {
+    ...brotli,
+    name: "gzip",
+    decompress: async (bytes) => {
+      unpacked += 1;
+      if (unpacked === 10) tenUnpacked.resolve();
+      await responded.promise;
+      return new Uint8Array(gunzipSync(bytes));
+    },
+  };
+  await using greenhouse = await startWatched({ acceptCompression: [slow] });
+  const ask = (...more: readonly Field[]) =>
+    exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
+  const others = Array.from({ length: 10 }, () => ask());
+  await within(tenUnpacked.promise, "ten messages");
+  await ask(late);
+  expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
+  responded.resolve();
+  await Promise.all(others);
+  expect(unpacked).toBe(10);
+});
+
+test("a call gets DEADLINE_EXCEEDED if its deadline passes while its response is compressed", async () => {
+  const responded = Promise.withResolvers<void>();
+  const compress: Compression["compress"] = async (bytes) => {
+    await responded.promise;
+    return unchanged(bytes);
+  };
+  const slow: Compression = { name: "gzip", compress, decompress: unchanged };
+  await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
+  // The request has no body that could arrive later, so the response is compressed in the same turn.
+  const codings = { "content-type": "application/proto", "accept-encoding": "gzip" };
+  const header: Field[] = Object.entries({ ...codings, "connect-timeout-ms": "30" });
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: waterBedProcedure, header });
+  expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+  responded.resolve();
+  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+  // The call is not reported again when the compression finishes.
+  await nextTurn();
+  expect(greenhouse.completedRequests).toHaveLength(1);
+});
+
+test("a call does not read its body if its deadline passes while the request gate runs", async () => {
+  const passed = Promise.withResolvers<void>();
+  await using greenhouse = await startWatched({
+    requestGate: async ({ signal }) => {
+      await reasonOf(signal);
+      passed.resolve();
+    },
   });
+  using connection = await openHttp1(greenhouse.address);
+  const header: Field[] = [
+    ["connect-timeout-ms", "30"],
+    ["expect", "100-continue"],
+    ["content-length", "2"],
+  ];
+  connection.request({ ...call(...header), body: Buffer.of() });
+  const { interim, ...response } = await connection.readResponse();
+  expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+  await within(passed.promise, "the gate");
+  expect([interim, String(await connection.readToEnd()), greenhouse.ran]).toEqual([[], "", []]);
 });
 
 test("a stream that an interceptor returns after its deadline is closed", async () => {

@@ -5,7 +5,7 @@ import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, ty
 } from "node:http2";
 import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../../../src/engine/http2/frame-numbers.ts";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
@@ -65,61 +65,59 @@ afterEach(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-describe("a node:http2 client", () => {
-  test("exchanges header fields with the engine in many calls", async () => {
-    const property = fc.asyncProperty(fieldLists, fieldLists, fieldLists, async (sent, header, trailer) => {
-      respond = (stream) => {
-        stream.receiver = receiving(stream);
-        stream.sendHeaders([statusBlock(200), encodeBlock(header.flat())], false);
-        stream.end(Buffer.from("x"), encodeBlock([...trailer.flat(), "x-end", "1"]));
-      };
-      const stream = session.request([":path", "/", ...sent.flat()], { endStream: true });
-      const received = await fieldsOf(stream);
-      expect(requested).toStrictEqual(sent.flat());
-      expect(received.header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(header);
-      expect(received.trailer).toStrictEqual([...trailer, ["x-end", "1"]]);
-    });
-    await fc.assert(property, { numRuns: 150 });
-  });
-
-  test("gets an echoed body of 12 MB unchanged", async () => {
-    const stream = session.request({ ":method": "POST", ":path": "/" });
-    const received = createHash("sha256");
-    const sent = createHash("sha256");
-    stream.on("data", (piece: Buffer) => received.update(piece));
-    for (let i = 0; i < 12; i++) {
-      const piece = Buffer.alloc(1_000_000, `${String(i)} of 12`);
-      sent.update(piece);
-      if (!stream.write(piece)) await within(once(stream, "drain"), "the drain event");
-    }
-    stream.end();
-    await within(finished(stream), "the end of the response");
-    expect(received.digest("hex")).toBe(sent.digest("hex"));
-  });
-
-  test("gets a header that requires several frames", async () => {
-    const long = ["a", "b", "c"].map((letter) => [`x-${letter}`, letter.repeat(15_000)] as const);
+test("a node:http2 client exchanges header fields with the engine in many calls", async () => {
+  const property = fc.asyncProperty(fieldLists, fieldLists, fieldLists, async (sent, header, trailer) => {
     respond = (stream) => {
       stream.receiver = receiving(stream);
-      stream.sendHeaders([statusBlock(200), encodeBlock(long.flat())], true);
+      stream.sendHeaders([statusBlock(200), encodeBlock(header.flat())], false);
+      stream.end(Buffer.from("x"), encodeBlock([...trailer.flat(), "x-end", "1"]));
     };
-    session.settings({ maxHeaderListSize: 100_000 });
-    const { header } = await fieldsOf(session.request([":path", "/"], { endStream: true }));
-    expect(header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(long);
+    const stream = session.request([":path", "/", ...sent.flat()], { endStream: true });
+    const received = await fieldsOf(stream);
+    expect(requested).toStrictEqual(sent.flat());
+    expect(received.header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(header);
+    expect(received.trailer).toStrictEqual([...trailer, ["x-end", "1"]]);
   });
+  await fc.assert(property, { numRuns: 150 });
+});
 
-  test("gets an informational response before the final response", async () => {
-    respond = (stream) => {
-      stream.receiver = receiving(stream);
-      stream.sendHeaders([statusBlock(103), encodeBlock(["link", "</style.css>"])], false);
-      stream.sendHeaders([statusBlock(204)], true);
-    };
-    const stream = session.request([":path", "/"], { endStream: true });
-    const hints: unknown[] = [];
-    stream.on("headers", (hint: IncomingHttpHeaders) => hints.push(hint["link"]));
-    expect((await fieldsOf(stream)).header).toContainEqual([":status", "204"]);
-    expect(hints).toStrictEqual(["</style.css>"]);
-  });
+test("a node:http2 client gets an echoed body of 12 MB unchanged", async () => {
+  const stream = session.request({ ":method": "POST", ":path": "/" });
+  const received = createHash("sha256");
+  const sent = createHash("sha256");
+  stream.on("data", (piece: Buffer) => received.update(piece));
+  for (let i = 0; i < 12; i++) {
+    const piece = Buffer.alloc(1_000_000, `${String(i)} of 12`);
+    sent.update(piece);
+    if (!stream.write(piece)) await within(once(stream, "drain"), "the drain event");
+  }
+  stream.end();
+  await within(finished(stream), "the end of the response");
+  expect(received.digest("hex")).toBe(sent.digest("hex"));
+});
+
+test("a node:http2 client gets a header that requires several frames", async () => {
+  const long = ["a", "b", "c"].map((letter) => [`x-${letter}`, letter.repeat(15_000)] as const);
+  respond = (stream) => {
+    stream.receiver = receiving(stream);
+    stream.sendHeaders([statusBlock(200), encodeBlock(long.flat())], true);
+  };
+  session.settings({ maxHeaderListSize: 100_000 });
+  const { header } = await fieldsOf(session.request([":path", "/"], { endStream: true }));
+  expect(header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(long);
+});
+
+test("a node:http2 client gets an informational response before the final response", async () => {
+  respond = (stream) => {
+    stream.receiver = receiving(stream);
+    stream.sendHeaders([statusBlock(103), encodeBlock(["link", "</style.css>"])], false);
+    stream.sendHeaders([statusBlock(204)], true);
+  };
+  const stream = session.request([":path", "/"], { endStream: true });
+  const hints: unknown[] = [];
+  stream.on("headers", (hint: IncomingHttpHeaders) => hints.push(hint["link"]));
+  expect((await fieldsOf(stream)).header).toContainEqual([":status", "204"]);
+  expect(hints).toStrictEqual(["</style.css>"]);
 });
 
 async function fieldsOf(stream: ClientHttp2Stream): Promise<{ readonly header: Fields; readonly trailer: Fields }> {
