@@ -184,10 +184,7 @@ describe("createBearerAuth", () => {
     { name: "twice", chars: 4097, readings: 2 },
   ])("parses a repeated credential of $chars characters $name per connection", async ({ chars, readings }) => {
     const presented: PresentedToken[] = [];
-    const verify = (token: PresentedToken): TokenOutcome => (
-      presented.push(token),
-      outcomeOf({ ...token, text: "good" })
-    );
+    const verify = (token: PresentedToken) => (presented.push(token), outcomeOf({ ...token, text: "good" }));
     const { admit } = createBearerAuth({ verify }, { realm });
     const connection = {};
     const authorization = `Bearer ${"t".repeat(chars)}`;

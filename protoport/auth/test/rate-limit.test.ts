@@ -19,7 +19,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
   return {
     clock,
-    takeCalls: (key, calls) => Array.from({ length: calls }, () => isAdmitted(key)).filter(Boolean).length,
+    takeCalls: (key, count) => Array.from({ length: count }, () => isAdmitted(key)).filter(Boolean).length,
   };
 }
 

@@ -156,10 +156,7 @@ function collecting({ rest, ...others }: Partial<GatewayOptions> = {}): {
   const codes = new Set<unknown>();
   const options: Partial<GatewayOptions> = {
     ...others,
-    rest: {
-      ...rest,
-      errorRecord: (error) => (codes.add(errorCodeOf(error)), { httpStatus: 400, body: {} }),
-    },
+    rest: { ...rest, errorRecord: (error) => (codes.add(errorCodeOf(error)), { httpStatus: 400, body: {} }) },
     onResponse: ({ error }) => void (error && codes.add(errorCodeOf(error))),
     onFault: (_error, _what, _request, errorCode) => void codes.add(errorCode),
   };

@@ -26,9 +26,7 @@ function overAgent({ address, port }: Address): Caller {
   const options = { agent, host: address, port, path: water.path, method: "POST", headers };
   const call = (): Promise<unknown> =>
     new Promise((resolve) => {
-      const request = httpRequest(options, (response) =>
-        response.resume().on("end", () => resolve(response.statusCode)),
-      );
+      const request = httpRequest(options, (answer) => answer.resume().on("end", () => resolve(answer.statusCode)));
       request.on("error", resolve).end("{}");
     });
   return { call, [Symbol.dispose]: () => agent.destroy() };
@@ -76,9 +74,7 @@ function overGrpcJs({ address, port }: Address): Caller {
   const waiting = new Metadata({ waitForReady: true });
   const call = (): Promise<unknown> =>
     new Promise((resolve) => {
-      client.makeUnaryRequest(waterBedProcedure, asIs, asIs, Buffer.alloc(0), waiting, (error) =>
-        resolve(error ?? 200),
-      );
+      client.makeUnaryRequest(waterBedProcedure, asIs, asIs, Buffer.of(), waiting, (error) => resolve(error ?? 200));
     });
   return { call, [Symbol.dispose]: () => client.close() };
 }

@@ -155,9 +155,7 @@ test("a client that idles after its last response is disconnected", async () => 
 
 test("requests after a Connection: close response are ignored", async () => {
   let calls = 0;
-  await using connection = await openGreenhouse(openHttp1, {
-    waterBed: () => ((calls += 1), {}),
-  });
+  await using connection = await openGreenhouse(openHttp1, { waterBed: () => ((calls += 1), {}) });
   const refused = "POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
   const call = `POST ${restPath} HTTP/1.1\r\nhost: x\r\n${json}\r\ncontent-length: 2\r\n\r\n{}`;
   connection.write(refused + call);

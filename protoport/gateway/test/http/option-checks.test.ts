@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
 import { NamePatterns } from "../../src/http/option-checks.ts";
 
-const patterns = new NamePatterns([
-  ["*", "all"],
-  ["a.*", "short"],
-  ["a.b", "exact"],
-  ["a.b*", "long"],
-]);
+const patterns = new NamePatterns(Object.entries({ "*": "all", "a.*": "short", "a.b": "exact", "a.b*": "long" }));
 
 test.each([
   { name: "a.b", want: "exact" },

@@ -151,9 +151,7 @@ test.each([
   let timeoutMs = 0;
   using connections = new KeptConnections();
   await using greenhouse = await startGreenhouse(
-    {
-      waterBed: (_, context) => ((timeoutMs = context.timeoutMs() ?? Infinity), {}),
-    },
+    { waterBed: (_, context) => ((timeoutMs = context.timeoutMs() ?? Infinity), {}) },
     { limits, mcp: createMcp({ tools: ["greenhouse.v1.*"], stream: { timeoutMs: 5_000 } }) },
   );
   const request = initializedRequest("tools/call", { name: toolNameOf(waterBedProcedure), arguments: {} });

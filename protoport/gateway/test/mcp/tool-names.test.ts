@@ -11,12 +11,8 @@ function methodOf(fullName: string): DescMethod {
   const packageName = parts.toReversed().join(".");
   const type = `.${packageName}.M`;
   const method = [{ name, inputType: type, outputType: type }];
-  const file = {
-    name: "a.proto",
-    package: packageName,
-    messageType: [{ name: "M" }],
-    service: [{ name: service, method }],
-  };
+  const messageType = [{ name: "M" }];
+  const file = { name: "a.proto", package: packageName, messageType, service: [{ name: service, method }] };
   return serviceIn(file, `${packageName}.${service}`).methods[0] ?? expect.unreachable("no method");
 }
 

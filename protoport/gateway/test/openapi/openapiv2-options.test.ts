@@ -45,15 +45,8 @@ interface Options {
 /** Returns a service with an RPC for each item in `methods`, whose only message has one enum field. */
 function serviceOf(options: Options): DescService {
   const { methods = [undefined] } = options;
-  const kind = {
-    name: "kind",
-    jsonName: "kind",
-    number: 1,
-    label: 1,
-    type: Type.ENUM,
-    typeName: ".shop.Kind",
-    options: {},
-  };
+  const enumType = { label: 1, type: Type.ENUM, typeName: ".shop.Kind" };
+  const kind = { name: "kind", jsonName: "kind", number: 1, ...enumType, options: {} };
   const rpc = { inputType: ".shop.Order", outputType: ".shop.Order", options: {} };
   const method = methods.map((_, at) => ({ ...rpc, name: `Send${at}` }));
   const file = create(FileDescriptorProtoSchema, {

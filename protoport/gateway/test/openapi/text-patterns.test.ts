@@ -23,12 +23,7 @@ function numbersAround(limit: bigint): readonly string[] {
   const digits = String(limit);
   const near = Array.from(digits, (_, at) => BigInt(digits.slice(0, at + 1).padEnd(digits.length, "0")));
   const powers = Array.from(digits, (_, at) => 10n ** BigInt(at));
-  const values = [...near, ...powers, limit, limit + 1n].flatMap((value) => [
-    value - 1n,
-    value,
-    value + 1n,
-    value * 10n,
-  ]);
+  const values = [...near, ...powers, limit, limit + 1n].flatMap((edge) => [edge - 1n, edge, edge + 1n, edge * 10n]);
   return ["", "-", "00", "-0", "01", "+1", "1.0", " 1", ...values.flatMap((value) => [String(value), `-${value}`])];
 }
 

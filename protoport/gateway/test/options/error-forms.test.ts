@@ -95,7 +95,7 @@ describe.each(forms)("the error format $name", ({ rest, contentType, ...want }) 
     const fetch = serve(rest);
     const transport = createRestTransport({
       baseUrl: "http://a",
-      fetch: (input, init) => fetch(new Request(input, init)),
+      fetch: (url, init) => fetch(new Request(url, init)),
     });
     const error: unknown = await createClient(GreenhouseService, transport)
       .getReading({ sensor: "x" })

@@ -43,9 +43,7 @@ describe("grpcMetadata", () => {
 
     test("passes a prefixed request field with and without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
-      const sent = transport.includes("2")
-        ? header.map(([name, value]) => [name.toLowerCase(), value] as const)
-        : header;
+      const sent = transport.includes("2") ? header.map(([name, text]) => [name.toLowerCase(), text] as const) : header;
       expect(await receivedField("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
       expect(await receivedField("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });

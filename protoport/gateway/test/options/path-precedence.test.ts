@@ -48,10 +48,7 @@ describe.each([
   const gateway = shared(() =>
     openEveryTransport({
       rest,
-      routes: (router) =>
-        router.service(OrderService, {
-          deleteOrder: ({ id }) => (deleted.push(String(id)), {}),
-        }),
+      routes: (router) => router.service(OrderService, { deleteOrder: ({ id }) => (deleted.push(String(id)), {}) }),
     }),
   );
 

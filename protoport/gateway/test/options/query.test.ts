@@ -232,7 +232,7 @@ test.each([
   const rules = [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }] as const;
   const { fetch } = createGateway({
     rest: { profile, rules },
-    routes: (router) => void router.service(service, handlers),
+    routes: (router) => router.service(service, handlers),
   });
   expect(await (await fetch(new Request(`http://a/names/n?${query}`))).text()).toBe(want);
 });

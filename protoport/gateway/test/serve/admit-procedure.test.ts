@@ -185,9 +185,7 @@ describe("a call that admit checks", () => {
       begun.resolve();
       await decided.promise;
     };
-    const handlers: Parameters<typeof startGreenhouse>[0] = {
-      waterBed: ({ bed }) => (handled.push(String(bed)), {}),
-    };
+    const handlers: Parameters<typeof startGreenhouse>[0] = { waterBed: ({ bed }) => (handled.push(String(bed)), {}) };
     await using greenhouse = await startGreenhouse(handlers, { admit, mcp: createMcp({ tools: ["greenhouse.v1.*"] }) });
     using connection = await openHttp1(greenhouse.address);
     connection.request(request);

@@ -116,9 +116,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
     test("can respond without calling the handler", async () => {
       let ran = false;
-      const handlers = {
-        waterBed: () => ((ran = true), {}),
-      };
+      const handlers = { waterBed: () => ((ran = true), {}) };
       await using greenhouse = await start(handlers, { interceptors: [answerItself] });
       expect([(await greenhouse.client.waterBed({})).note, ran]).toEqual(["cached", false]);
     });

@@ -24,9 +24,7 @@ const notOverFetch = "a page of the forwarded host";
 const open = async (options: Partial<GatewayOptions> = {}): Promise<EveryTransport> =>
   await openEveryTransport({
     routes: (router) => {
-      router.service(GreenhouseService, {
-        waterBed: () => ((handled += 1), {}),
-      });
+      router.service(GreenhouseService, { waterBed: () => ((handled += 1), {}) });
     },
     endpoints: [{ path: "/hook", httpMethods: ["POST"], open: true, handle: () => ({ httpStatus: 200, body: "" }) }],
     admit: () => void (admitted += 1),

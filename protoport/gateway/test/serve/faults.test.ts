@@ -239,11 +239,8 @@ describe("the fault for an unwritable response", () => {
   const compressed: HttpRequest = { ...unary, header: [...unary.header, ["accept-encoding", "gzip"]] };
   const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
   const refuseAtLength = throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied));
-  const brokenGzip: Compression = {
-    name: "gzip",
-    compress: () => Promise.reject(failure),
-    decompress: throws(failure),
-  };
+  const compress = () => Promise.reject(failure);
+  const brokenGzip: Compression = { name: "gzip", compress, decompress: throws(failure) };
   const rows: [name: string, handlers: object, options: Partial<GatewayOptions>, request: HttpRequest][] = [
     ["an error", { waterBed: refuse }, {}, unary],
     [

@@ -192,9 +192,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
   test("with a request gate is refused before its message is read", async () => {
     const calls: string[] = [];
-    const handlers = {
-      waterBed: () => (calls.push("handler"), {}),
-    };
+    const handlers = { waterBed: () => (calls.push("handler"), {}) };
     await using greenhouse = await start(handlers, {
       readMaxBytes: 10,
       requestGate: ({ requestHeader, responseHeader }) => {
@@ -270,9 +268,7 @@ test("a Connect GET whose message is not base64 is refused", async () => {
 
 test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", async () => {
   const remaining: (number | undefined)[] = [];
-  await using greenhouse = await startGreenhouse({
-    waterBed: (_, { timeoutMs }) => (remaining.push(timeoutMs()), {}),
-  });
+  await using greenhouse = await startGreenhouse({ waterBed: (_, { timeoutMs }) => (remaining.push(timeoutMs()), {}) });
   const timeout = ["grpc-timeout", "10000900u"] as const;
   await exchange(greenhouse.address, "2", rpcRequest(wireFormats.grpc, Buffer.of(), [timeout], waterBedProcedure));
   expect(remaining).toEqual([expect.toSatisfy((ms) => Number.isInteger(ms) && ms <= 10_000)]);
@@ -280,9 +276,7 @@ test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", a
 
 test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {
   const called = Promise.withResolvers<void>();
-  await using connection = await openGreenhouse(openFrames, {
-    waterBed: () => (called.resolve(), {}),
-  });
+  await using connection = await openGreenhouse(openFrames, { waterBed: () => (called.resolve(), {}) });
   const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
   const reached = within(called.promise, "the handler");
   // Fake timers keep the timeout from passing on a busy machine.

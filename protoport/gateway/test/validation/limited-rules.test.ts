@@ -4,12 +4,8 @@ import { expect, test, vi } from "vitest";
 import { openTimeLimit, prepareLimited } from "../../src/validation/limited-rules.ts";
 import { throws } from "../../../testing/src/callback-forms.ts";
 
-const rules = {
-  owners: 1,
-  patternCharacters: 0,
-  typesWithRules: new Set<DescMessage>(),
-  expressions: new Map<string, string>(),
-};
+const typesWithRules = new Set<DescMessage>();
+const rules = { owners: 1, patternCharacters: 0, typesWithRules, expressions: new Map<string, string>() };
 
 test("a check that stalls without using the CPU is repeated", async () => {
   const limit = openTimeLimit();

@@ -62,14 +62,9 @@ function outcomeOf({ code, ...rest }: Outcome): CompletedRequest {
   return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 
-const unimplemented = {
-  name: "an endpoint that is not implemented",
-  httpStatus: 501,
-  httpRoute: "/livez",
-  want: "501",
-};
+const missing = { name: "an endpoint that is not implemented", httpStatus: 501, httpRoute: "/livez", want: "501" };
 
-test.each([...outcomes, unimplemented])("$name has the error.type $want in httpAttributes", (outcome) => {
+test.each([...outcomes, missing])("$name has the error.type $want in httpAttributes", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
@@ -119,9 +114,7 @@ test("httpSeriesKey is equal exactly for requests with equal attributes", () => 
       ),
     ),
   );
-  expectOneKeyPerAttributes(
-    requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]),
-  );
+  expectOneKeyPerAttributes(requests.map((each) => [httpSeriesKey(each), JSON.stringify(httpAttributes(each))]));
 });
 
 test("rpcSeriesKey is equal exactly for calls with equal attributes", () => {

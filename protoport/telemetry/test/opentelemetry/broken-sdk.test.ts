@@ -104,9 +104,7 @@ describe("an application error with OpenTelemetry", () => {
       throw new ConnectError("no", Code.PermissionDenied);
     };
     await using greenhouse = await startTraced(
-      {
-        getReading: () => (fail("handler")(), {}),
-      },
+      { getReading: () => (fail("handler")(), {}) },
       {
         options: {
           admit: fail("admit"),

@@ -14,12 +14,8 @@ import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-const receiver: RequestReceiver = {
-  body: undefined,
-  onRequestError: () => {},
-  onDisconnect: () => {},
-  onWritable: () => {},
-};
+const ignore = (): void => {};
+const receiver: RequestReceiver = { body: undefined, onRequestError: ignore, onDisconnect: ignore, onWritable: ignore };
 
 /** Both ends of a connection whose server responds to every request with a page. Dispose it with `using`. */
 interface Ends extends Disposable {

@@ -27,11 +27,8 @@ function service(name: string, type: string): NonNullable<FileInit["service"]>[n
 
 /** A file with two services: `a.Whole`, which needs no import, and `a.Other`, whose messages have the field. */
 function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
-  const messageType = [
-    { name: "Text", field: [text()] },
-    { name: "Typed", field: [text(), field] },
-    ...(more.messageType ?? []),
-  ];
+  const typed = { name: "Typed", field: [text(), field] };
+  const messageType = [{ name: "Text", field: [text()] }, typed, ...(more.messageType ?? [])];
   return {
     name: "a.proto",
     package: "a",

@@ -25,10 +25,8 @@ async function answer(request: ClientCompatRequest): Promise<void> {
   try {
     result = { case: "response", value: await call(request) };
   } catch (error) {
-    result = {
-      case: "error",
-      value: { $typeName: "connectrpc.conformance.v1.ClientErrorResult", message: String(error) },
-    };
+    const $typeName = "connectrpc.conformance.v1.ClientErrorResult";
+    result = { case: "error", value: { $typeName, message: String(error) } };
   }
   const message = toBinary(ClientCompatResponseSchema, create(ClientCompatResponseSchema, { testName, result }));
   const length = Buffer.alloc(4);

@@ -36,14 +36,8 @@ export interface Served {
 export const timed: RegExp = /^(?:Deadline Propagation|Timeouts)\/|^Client Cancellation\/.*\/cancel-after-close-send$/;
 
 const folder = import.meta.dirname;
-const serverOptions = [
-  "--mode",
-  "server",
-  "--max-servers",
-  String(maxServers),
-  "--conf",
-  join(folder, "features.yaml"),
-];
+const features = join(folder, "features.yaml");
+const serverOptions = ["--mode", "server", "--max-servers", String(maxServers), "--conf", features];
 const clientOptions = ["--mode", "client", "--conf", join(folder, "client-features.yaml")];
 const suite = join(goPath(), "bin", "connectconformance");
 

@@ -27,9 +27,7 @@ const respondAfterMs = 20;
 const roundTripsWanted = 5000;
 
 if (!hasProgram("go")) {
-  process.stderr.write(
-    "suite h2spec needs Go on PATH, to build h2spec and the other end of HPACK: https://go.dev/dl\n",
-  );
+  process.stderr.write("suite h2spec needs Go on PATH to build h2spec and the other end of HPACK: https://go.dev/dl\n");
   process.exit(1);
 }
 const args = process.argv.slice(2);

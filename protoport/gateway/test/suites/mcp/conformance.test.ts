@@ -32,7 +32,7 @@ test.each([
     const args = ["server", "--url", url, "--requirements", revision, "--expected-failures", expected];
     const run = promisify(execFile)(process.execPath, [program, ...args], {
       cwd: folder.path,
-      maxBuffer: 64 * 1024 * 1024,
+      maxBuffer: 2 ** 26,
     });
     const output = await run.then(
       ({ stdout }) => stdout,

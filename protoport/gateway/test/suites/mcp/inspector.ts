@@ -3,10 +3,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-const program = join(
-  import.meta.dirname,
-  "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-);
+const launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const program = join(import.meta.dirname, launcher);
 
 /** Runs the inspector's command line against a server, and returns what it prints. */
 export async function inspect(url: string, authorization: string, args: readonly string[]): Promise<string> {

@@ -11,10 +11,7 @@ import { readJson } from "../../../src/protobuf/messages/json/index.ts";
 export type JsonCase = { readonly name: string; readonly input: string };
 
 /** Objects with a duplicate name, which RFC 8259 §4 allows and protoport/docs/reference/rest.md refuses. */
-const refused: ReadonlySet<string> = new Set([
-  "y_object_duplicated_key.json",
-  "y_object_duplicated_key_and_value.json",
-]);
+const refused = new Set(["y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"]);
 
 /**
  * Reads a case's text as a google.protobuf.Value.

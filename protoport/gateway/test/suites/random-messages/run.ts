@@ -23,11 +23,8 @@ const ways = ["fast", "fallback"] as const;
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const first = values.seed === undefined ? testSeed : Number(values.seed);
 const maxMessages = values.seed === undefined ? Number(values.messages) : 1;
-const all: BothWays = {
-  read: { fast: 0, fallback: 0 },
-  written: { fast: 0, fallback: 0 },
-  odd: { fast: 0, fallback: 0 },
-};
+const none = (): BothWays["read"] => ({ fast: 0, fallback: 0 });
+const all: BothWays = { read: none(), written: none(), odd: none() };
 let problem: unknown;
 let seed = first;
 

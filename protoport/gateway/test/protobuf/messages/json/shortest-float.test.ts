@@ -42,9 +42,7 @@ describe("shortestFloat()", () => {
   ])("shortens %d to %d without loss", (value, want) => expect(shortestFloat(value)).toBe(want));
 
   const edges = [0, 1, 2, 0x3f_ffff, 0x40_0000, 0x7f_fffe, 0x7f_ffff];
-  const everyExponent = Array.from({ length: 511 }, (_, exponent) =>
-    edges.map((low) => floatOf(exponent * 2 ** 23 + low)),
-  );
+  const everyExponent = Array.from({ length: 511 }, (_, power) => edges.map((low) => floatOf(power * 2 ** 23 + low)));
 
   test("returns as few digits as toPrecision() needs, for every exponent", () => {
     for (const value of everyExponent.flat().filter((float) => Number.isFinite(float) && float !== 0)) {

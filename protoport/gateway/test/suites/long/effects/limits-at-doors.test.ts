@@ -92,12 +92,7 @@ async function happens(effect: Promise<unknown>, isLimited: boolean): Promise<bo
 const http2Start = [clientPreface, frameBytes(frame(frameType.settings, 0, 0))];
 
 function requestFrame(method: string, path: string, flags: number, header: readonly Field[] = []): Buffer {
-  const head: readonly Field[] = [
-    [":method", method],
-    [":path", path],
-    [":scheme", "http"],
-    [":authority", "a"],
-  ];
+  const head = Object.entries({ ":method": method, ":path": path, ":scheme": "http", ":authority": "a" });
   return frameBytes(frame(frameType.headers, flags, 1, headerBlock([...head, ...header])));
 }
 

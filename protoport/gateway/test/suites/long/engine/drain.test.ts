@@ -55,13 +55,8 @@ test("drain() destroys the remaining connections at its deadline", async () => {
     },
   });
   using connection = await openFrames(greenhouse.address);
-  const header: Field[] = [
-    [":method", "POST"],
-    [":path", water.path],
-    [":scheme", "http"],
-    [":authority", "x"],
-    ...water.header,
-  ];
+  const pseudo = Object.entries({ ":method": "POST", ":path": water.path, ":scheme": "http", ":authority": "x" });
+  const header: Field[] = [...pseudo, ...water.header];
   connection.send(headersFrame(1, header), dataFrame(1, wholeWater.body, frameFlag.endStream));
   await within(started.promise, "the call");
   await within(greenhouse.gateway.drain(20), "the end of the drain");

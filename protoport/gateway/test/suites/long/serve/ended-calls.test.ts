@@ -115,11 +115,7 @@ test("a call does not read its body if its deadline passes while the request gat
     },
   });
   using connection = await openHttp1(greenhouse.address);
-  const header: Field[] = [
-    ["connect-timeout-ms", "30"],
-    ["expect", "100-continue"],
-    ["content-length", "2"],
-  ];
+  const header = Object.entries({ "connect-timeout-ms": "30", expect: "100-continue", "content-length": "2" });
   connection.request({ ...call(...header), body: Buffer.of() });
   const { interim, ...response } = await connection.readResponse();
   expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);

@@ -58,15 +58,13 @@ const refuseAtLength: Admit = () => {
 };
 
 test("a connection buffers at most 512 KiB of requests and unread responses", async () => {
-  const connectionsCount = 8;
+  const connectionCount = 8;
   const maxAheadBytes = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));
   await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onResponse: () => {} });
   const crowd = async (): Promise<number> => {
     const beforeBytes = await retainedBytes();
-    const connections = await Promise.all(
-      Array.from({ length: connectionsCount }, () => openHttp1(greenhouse.address)),
-    );
+    const connections = await Promise.all(Array.from({ length: connectionCount }, () => openHttp1(greenhouse.address)));
     for (const connection of connections) {
       connection.socket.pause();
       connection.write(ahead);
@@ -79,7 +77,7 @@ test("a connection buffers at most 512 KiB of requests and unread responses", as
     for (const connection of connections) connection[Symbol.dispose]();
     return crowdedBytes - beforeBytes;
   };
-  const most = connectionsCount * maxAheadBytes;
+  const most = connectionCount * maxAheadBytes;
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
