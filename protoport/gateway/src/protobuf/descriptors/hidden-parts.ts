@@ -48,6 +48,8 @@ export class HiddenParts {
 
   /** The names of messages that may contain a hidden part at any depth. */
   readonly #partlyHidden: ReadonlySet<string>;
+  /** The names of messages with hidden fields at any depth. */
+  readonly #hidingFields: ReadonlySet<string>;
 
   /** Each message type's update mask. `"none"` if the type has no mask, or if the mask's target has no hidden part. */
   readonly #masks = new Map<DescMessage, UpdateMask | "none">();
@@ -64,6 +66,8 @@ export class HiddenParts {
     );
     this.#extensions = Map.groupBy(extensions, ({ extendee }) => extendee.typeName);
     this.#partlyHidden = this.#usersOf(new Set([...this.#restricted, AnySchema.typeName]));
+    const isEnum = (name: string): boolean => definitions.some(({ types }) => types.getEnum(name) !== undefined);
+    this.#hidingFields = this.#usersOf(new Set([...this.#restricted].filter((name) => !isEnum(name))));
   }
 
   /** Creates the instance, or returns `undefined` if nothing is hidden. The first definition of a type applies. */
@@ -98,8 +102,8 @@ export class HiddenParts {
   /**
    * Removes hidden content and unknown fields from a request.
    *
-   * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field. The path is not
-   * simply removed, because an empty mask could mean all fields.
+   * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field, or a message whose
+   * hidden fields an update could clear. The path is not simply removed, because an empty mask could mean all fields.
    */
   removeFromRequest(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
@@ -151,11 +155,15 @@ export class HiddenParts {
     const { field, target } = mask;
     const value = fieldValueOf(message, field);
     if (!isMessage(value, FieldMaskSchema)) return;
-    const hidden = value.paths.find((path) => !hasFieldPath(target, path));
+    // Replacing a message would clear its hidden fields. Reading a message (AIP-157) does not reveal them.
+    const isUpdate = isRequest && field.name !== "read_mask";
+    const hidesFields = ({ typeName }: DescMessage): boolean => isUpdate && this.#hidingFields.has(typeName);
+    const isVisible = (path: string): boolean => hasFieldPath(target, path, hidesFields);
+    const hidden = value.paths.find((path) => !isVisible(path));
     if (hidden === undefined) return;
     if (isRequest)
       throw problem("ERR_MESSAGE_INVALID", `${field.name}: unknown path ${JSON.stringify(toShortLine(hidden))}`);
-    value.paths = value.paths.filter((path) => hasFieldPath(target, path));
+    value.paths = value.paths.filter(isVisible);
   }
 
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
@@ -288,8 +296,8 @@ function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
   return { field, target: resource.message };
 }
 
-/** Returns whether a path, with proto or JSON names, `*` and map keys, names a field in a message. */
-function hasFieldPath(target: DescMessage, path: string): boolean {
+/** Returns whether a path, with proto or JSON names, `*` and map keys, names a field whose type is not refused. */
+function hasFieldPath(target: DescMessage, path: string, isRefused: (message: DescMessage) => boolean): boolean {
   let message: DescMessage | undefined = target;
   const names = path.match(/`[^`]*`|[^.]+/g) ?? [];
   for (let at = 0; at < names.length; at += 1) {
@@ -302,7 +310,7 @@ function hasFieldPath(target: DescMessage, path: string): boolean {
     // The next name is a map key.
     if (field.fieldKind === "map") at += 1;
   }
-  return names.length > 0;
+  return names.length > 0 && (message === undefined || !isRefused(message));
 }
 
 /** Returns a line for each allowed visibility label that no definition uses, or if no definition has a rule. */

@@ -3,8 +3,8 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 // oxfmt-ignore
 import { EnumOptionsSchema, EnumValueOptionsSchema, FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type, FieldDescriptorProtoSchema, type FieldOptions, FieldOptionsSchema,
-  FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema, MethodDescriptorProtoSchema,
-  MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
+  FieldMaskSchema, FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema,
+  MethodDescriptorProtoSchema, MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HiddenParts, readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { visibilityLabelsOf } from "../../../src/protobuf/descriptors/hide-restricted.ts";
@@ -13,6 +13,7 @@ import { HttpRuleSchema } from "../../../src/protobuf/gen/google/api/http_pb.ts"
 import { commentOf, commentsOf } from "../../../src/openapi/index.ts";
 import { runSteps } from "../../../src/http/exchange/index.ts";
 import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
+import { attempt } from "../../../../testing/src/attempt.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 // oxfmt-ignore
 import { Color, file_kitchensink_v1_kitchen_sink, SinkSchema
@@ -296,4 +297,59 @@ test.each<[name: string, sent: MessageInitShape<typeof SinkSchema>, want: Messag
   const sink = create(SinkSchema, sent);
   HiddenParts.of([restrictedSink], undefined)?.removeFrom(desc, sink);
   expect(sink).toEqual(create(SinkSchema, want));
+});
+
+describe("HiddenParts", () => {
+  const list = { label: Label.REPEATED };
+  const mask = { type: Type.MESSAGE, typeName: ".google.protobuf.FieldMask" };
+  const ofValue = restrictedTo("INTERNAL", EnumValueOptionsSchema);
+  const file = create(FileDescriptorProtoSchema, {
+    name: "masks.proto",
+    package: "a",
+    syntax: "proto3",
+    dependency: ["google/protobuf/any.proto", "google/protobuf/field_mask.proto"],
+    // oxfmt-ignore
+    messageType: [
+      { name: "Part", field: [field("text", 1), field("secret", 2, { options: ofField })] },
+      { name: "Open",
+        field: [field("any", 1, { ...mask, typeName: ".google.protobuf.Any" }),
+          field("kind", 2, { type: Type.ENUM, typeName: ".a.Kind" })] },
+      { name: "Thing",
+        field: [field("part", 1, message("Part")), field("parts", 2, { ...message("Part"), ...list }),
+          field("named", 3, { ...message("Thing.NamedEntry"), ...list }), field("open", 4, message("Open"))],
+        nestedType: [{ name: "NamedEntry", options: { mapEntry: true },
+          field: [field("key", 1), field("value", 2, message("Part"))] }] },
+      { name: "Update", field: [field("thing", 1, message("Thing")), field("update_mask", 2, mask)] },
+      { name: "Read", field: [field("thing", 1, message("Thing")), field("read_mask", 2, mask)] },
+    ],
+    // oxfmt-ignore
+    enumType: [{ name: "Kind",
+      value: [{ name: "NONE", number: 0 }, { name: "HIDDEN", number: 1, options: ofValue }] }],
+  });
+  const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  const restricted = readDescriptorSet(set, { allow: [] });
+  const hidden = HiddenParts.of([restricted], undefined) ?? expect.unreachable();
+
+  /** Returns the paths that stay in a message's mask, or that a request may have. */
+  function acceptedIn(name: string, isRequest: boolean, paths: readonly string[]): readonly string[] {
+    const desc = restricted.types.getMessage(`a.${name}`) ?? expect.unreachable();
+    const isAccepted = (path: string): boolean => {
+      const sent = create(FieldMaskSchema, { paths: [path] });
+      const value = create(desc, { [desc.fields[1]?.localName ?? ""]: sent });
+      if (isRequest) hidden.removeFromRequest(desc, value);
+      else hidden.removeFrom(desc, value);
+      return sent.paths.length > 0;
+    };
+    return paths.filter((path) => attempt(() => isAccepted(path)));
+  }
+
+  const harmless = ["part.text", "parts.*.text", "named.a.text", "open", "open.*", "open.kind", "open.any"];
+  const visible = ["*", "part", "parts", "parts.*", "named", "named.a", ...harmless];
+  test.each([
+    { name: "refuses messages with hidden fields in update masks", of: "Update", isRequest: true, want: harmless },
+    { name: "accepts messages with hidden fields in read masks", of: "Read", isRequest: true, want: visible },
+    { name: "keeps messages with hidden fields in masks of responses", of: "Update", isRequest: false, want: visible },
+  ])("$name", ({ of, isRequest, want }) => {
+    expect(acceptedIn(of, isRequest, [...visible, "part.secret", "unknown"])).toEqual(want);
+  });
 });

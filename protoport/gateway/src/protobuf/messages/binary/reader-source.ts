@@ -5,7 +5,6 @@ import { isInherited, literal, switchSource } from "../codegen.ts";
 
 /** Assigns names to the values that a reader's generated source uses. */
 interface ReaderNames {
-  /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's reader. */
   reader(desc: DescMessage): string;

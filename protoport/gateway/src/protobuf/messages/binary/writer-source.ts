@@ -6,7 +6,6 @@ import { literal } from "../codegen.ts";
 
 /** Assigns names to the values that a writer's generated source uses. */
 interface WriterNames {
-  /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's writer. */
   writer(desc: DescMessage): string;

@@ -14,7 +14,6 @@ export type ErrorForm = "status" | "google" | "problem";
 export interface ErrorParts {
   /** The code's name in google/rpc/code.proto. */
   readonly code: string;
-  /** The code's number. */
   readonly number: number;
   readonly httpStatus: number;
   readonly message: string;
@@ -22,7 +21,6 @@ export interface ErrorParts {
   readonly details: JsonObject[];
 }
 
-/** An error format. */
 interface ErrorFormat {
   /** The errors' content type, or `undefined` for the same content type as other JSON responses. */
   readonly contentType: string | undefined;

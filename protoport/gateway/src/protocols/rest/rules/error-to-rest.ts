@@ -19,7 +19,6 @@ export interface RestFailure {
 /** The response to a failed request, as returned by a policy. */
 export interface ErrorRecord {
   readonly httpStatus: number;
-  /** The body's JSON. */
   readonly body: JsonValue;
   /** Default: the content type for JSON responses, which is `contentType` in `rest`. */
   readonly contentType?: string;
