@@ -8,7 +8,7 @@ import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/http2-limi
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
-import { frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
+import { dataFrame, frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
 import { within } from "../../../testing/src/deadline.ts";
 import type { GreenhouseClient } from "@protoport/testing/proxy";
 import { settingFrame, openGreenhouseClient, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
@@ -212,6 +212,16 @@ test("a drain sends queued calls, and fails the rest after its timeout", async (
     "Unavailable: the transport is closed",
   ]);
   expect(responders).toHaveLength(2);
+});
+
+test("an upstream may send empty DATA with each response", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) =>
+      connection.send(...grpcResponse(id, watered).toSpliced(1, 0, dataFrame(id, Buffer.of()))),
+  });
+  await using client = clientOf(server.baseUrl, { connections: 1 });
+  const calls = Array.from({ length: 250 }, () => outcomeOf(client.greenhouse.waterBed({})));
+  expect([new Set(await Promise.all(calls)), server.connections]).toEqual([new Set(["ok"]), 1]);
 });
 
 test("an idle connection closes, and the next call opens another", async () => {

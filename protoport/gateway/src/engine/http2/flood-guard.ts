@@ -37,6 +37,8 @@ export class FloodGuard {
   readonly #granted: Record<CountedEvent, number> = { ...this.#counts };
   /** Number of streams that the client has opened. The frame handlers of both sides increment this number. */
   openedStreams = 0;
+  /** Number of received DATA frames with bytes. The frame handler increments this number. */
+  filledDataFrames = 0;
   #openedBefore = 0;
 
   constructor(limits: Http2Limits, output: Pick<Output, "headerBlocks" | "dataFrames">) {
@@ -83,6 +85,9 @@ export class FloodGuard {
         return this.openedStreams * allowedPerStream + dataFrames * 2;
       case "ignoredFrames":
         return this.openedStreams * allowedPerStream;
+      // Some peers and proxies send an empty DATA frame with each response or message.
+      case "emptyData":
+        return (this.openedStreams + this.filledDataFrames) * allowedPerStream;
       default:
         return 0;
     }

@@ -135,7 +135,8 @@ export abstract class FrameHandler<Stream extends HandledStream, Head> implement
     if (streamId === 0) throw protocolError("DATA must be on a stream");
     const bodyBytes = length - paddingOf(frame);
     const endStream = (flags & FrameFlag.endStream) !== 0;
-    if (bodyBytes === 0 && !endStream) guard.count("emptyData");
+    if (bodyBytes > 0) guard.filledDataFrames++;
+    else guard.count("emptyData");
     receiveFlow.take(length);
     const stream = streams.open.get(streamId);
     if (stream === undefined || stream.remoteEnded) {

@@ -37,7 +37,7 @@ export const defaultHttp2Limits = {
   settings: 100,
   /** Maximum number of PING frames per interval, plus one for each HEADERS and DATA frame that we sent. */
   pings: 2_000,
-  /** Maximum number of empty DATA frames without END_STREAM per interval. */
+  /** Maximum number of empty DATA frames per interval, plus two for each stream and each DATA frame with bytes. */
   emptyData: 200,
   /** Maximum number of ignored frames per interval, plus two for each stream. */
   ignoredFrames: 2_000,

@@ -20,6 +20,7 @@ type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, allowed: n
 
 const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
 const priorityFrame = frame(frameType.priority, 0, 1, Buffer.concat([uint32(0), Buffer.from([16])]));
+const emptyData = dataFrame(1, Buffer.alloc(0));
 const malformed = (streamId: number): Frame => begun(streamId, ["Upper", "case"]);
 
 // oxfmt-ignore
@@ -41,10 +42,12 @@ const floods: readonly Flood[] = [
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
   ["PING", { pings: 5 }, () => [pingFrame], 5],
   ["acknowledgements of PING", { pings: 5 }, () => [pingAck], 5],
-  ["empty DATA", { emptyData: 5 }, () => [dataFrame(1, Buffer.alloc(0))], 5],
-  ["DATA that contains only padding", { emptyData: 5 },
-    () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))], 5],
   // Each stream allows two frames, and one stream is open.
+  ["empty DATA", { emptyData: 5 }, () => [emptyData], 7],
+  ["DATA that contains only padding", { emptyData: 5 },
+    () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))], 7],
+  ["three empty DATA frames for each frame with bytes", { emptyData: 5 },
+    () => [dataFrame(1, Buffer.from("x")), emptyData, emptyData, emptyData], 7],
   ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
   ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
   // Two streams allow four frames.
