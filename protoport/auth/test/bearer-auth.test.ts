@@ -73,11 +73,8 @@ const challenged = (errorCode: string, message: string, error: string) =>
   unauthenticated(errorCode, message, `, error="${error}", error_description="${message}"`);
 
 const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
-const malformed = challenged(
-  "ERR_CREDENTIAL_MALFORMED",
-  "the Authorization header must contain a single bearer token",
-  "invalid_request",
-);
+const single = "the Authorization header must contain a single bearer token";
+const malformed = challenged("ERR_CREDENTIAL_MALFORMED", single, "invalid_request");
 const invalid = challenged("ERR_TOKEN_INVALID", "the token is not valid", "invalid_token");
 
 interface Refusal {

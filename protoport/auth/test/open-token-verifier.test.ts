@@ -59,15 +59,9 @@ test.each([
     ],
   },
 ])("openTokenVerifier reports all sources' problems$name in one list", async ({ names, want }) => {
-  const opened = await openTokenVerifier(
-    {
-      tokenHashesFile: "/nowhere/tokens",
-      jwt: [{ issuer: "a", audiences: [] }],
-      introspection: { url: "http://id.example", clientId: "orders", clientSecretFile: "/nowhere/secret" },
-      names,
-    },
-    quietLog,
-  );
+  const introspection = { url: "http://id.example", clientId: "orders", clientSecretFile: "/nowhere/secret" };
+  const jwt = [{ issuer: "a", audiences: [] }];
+  const opened = await openTokenVerifier({ tokenHashesFile: "/nowhere/tokens", jwt, introspection, names }, quietLog);
   const problems = want.map((pattern) => expect.stringMatching(pattern));
   expect(opened).toEqual({ kind: "problems", problems });
 });

@@ -102,14 +102,12 @@ describe.each(
     const settings = { name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes };
     const metadata = createResourceMetadata({ ...settings, paths: ["/mcp", "/report"] });
     const auth = createBearerAuth(rejectAll, { realm: "orders", resourceMetadata: metadata });
+    const report = { path: "/report", open: false, handle: () => ({ httpStatus: 200, body: "ok" }) };
     await using gateway = await openEveryTransport({
       routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
       requestPathPrefix: prefix,
       mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
-      endpoints: [
-        ...metadata.endpoints,
-        { path: "/report", open: false, handle: () => ({ httpStatus: 200, body: "ok" }) },
-      ],
+      endpoints: [...metadata.endpoints, report],
       ...check(auth),
     });
     for (const transport of transportNames) {

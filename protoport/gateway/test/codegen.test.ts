@@ -106,13 +106,11 @@ async function callByTransport(codegen: boolean): Promise<string> {
 }
 
 const jsonAndBinary = { jsonOptions: { useProtoFieldName: true }, binaryOptions: { writeUnknownFields: true } };
+const askWithOptions = (codegen: boolean) => askGateway({ routes: sinkRoutes(jsonAndBinary), codegen });
 
 test.each([
   { name: "createGateway", ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(), codegen }) },
-  {
-    name: "createGateway with JSON and binary options",
-    ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(jsonAndBinary), codegen }),
-  },
+  { name: "createGateway with JSON and binary options", ask: askWithOptions },
   { name: "createFetchGateway", ask: askFetchGateway },
   { name: "createProxy", ask: askProxy },
   { name: "createGrpcTransport", ask: callByTransport },

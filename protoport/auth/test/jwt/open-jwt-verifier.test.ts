@@ -64,6 +64,8 @@ test.each(["RS256", "PS256", "ES256", "EdDSA"])("a valid token may use %s as its
   expect(await outcomeOf(await provider.sign({ sub: "ada" }, {}, keys[algorithm]))).toEqual(want);
 });
 
+const closed = "http://127.0.0.1:1";
+
 test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
   { name: "may contain other audiences", claims: { aud: ["https://other.example", testAudience] } },
   { name: "may have the type JWT", header: { typ: "JWT" } },
@@ -72,10 +74,7 @@ test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
   { name: "may have no iat", claims: { iat: undefined } },
   { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
   { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
-  {
-    name: "may contain key URLs in its header",
-    header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
-  },
+  { name: "may contain key URLs in its header", header: { jku: `${closed}/keys`, x5u: `${closed}/x5u` } },
 ])("a valid token $name", async ({ claims, header }) => {
   expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
 });
@@ -103,12 +102,7 @@ test.each<[name: string, want: RegExp, claims?: TestClaims | undefined, header?:
   ["has an empty subject", /"sub"/, { sub: "" }],
   ["has a subject of 256 characters", /"sub"/, { sub: "s".repeat(256) }],
   ["is bound to a key (RFC 7800)", /"cnf"/, { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } }],
-  [
-    "has an unknown critical header parameter",
-    /extension/i,
-    undefined,
-    { crit: [testExtension], [testExtension]: true },
-  ],
+  ["has an unknown critical parameter", /extension/i, undefined, { crit: [testExtension], [testExtension]: true }],
   ["is a logout token", /"typ"/, undefined, { typ: "logout+jwt" }],
   ["has a typ that contains another type", /"typ"/, undefined, { typ: "at+application/jwt" }],
   ["is a DPoP proof", /"typ"/, undefined, { typ: "dpop+jwt" }],

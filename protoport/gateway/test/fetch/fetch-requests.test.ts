@@ -115,8 +115,7 @@ describe("a request over Fetch", () => {
     { what: "yields a string instead of bytes", pull: (controller) => controller.enqueue("{}") },
   ])("whose body $what does not reach the handler", async ({ pull }) => {
     let called = false;
-    const fetch = serveByFetch({ waterBed: () => ((called = true), {}) });
-    const response = await fetch(pulledRequest(pull));
+    const response = await serveByFetch({ waterBed: () => ((called = true), {}) })(pulledRequest(pull));
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 

@@ -15,12 +15,7 @@ test.each([
   ["obstacles() returns an empty array while all parts are healthy", { store: {} }, false, []],
   ["obstacles() returns the name of an unhealthy part", { store: {}, keys: unhealthy }, false, ["keys"]],
   ['obstacles() returns "draining" after startDraining()', { store: {} }, true, ["draining"]],
-  [
-    'obstacles() returns "draining" before the name of an unhealthy part',
-    { keys: unhealthy },
-    true,
-    ["draining", "keys"],
-  ],
+  ['obstacles() returns "draining" before an unhealthy part', { keys: unhealthy }, true, ["draining", "keys"]],
 ])("%s", (_name, parts, draining, want) => {
   const readiness = new Readiness(parts);
   if (draining) readiness.startDraining();
@@ -105,12 +100,13 @@ const compareHealth = (on: Partial<HealthOptions>): Promise<Differs> =>
     const { fetch } = createGateway({
       routes: (router) => router.service(Health, createHealthService({ ...usual, ...options })),
     });
-    const { httpStatus, body } = await exchangeFetch(fetch, {
+    const request = {
       httpMethod: "POST",
       path: `/${Health.typeName}/Check`,
       header: [["content-type", "application/json"]],
-      body: Buffer.from('{"service":"shop.v1.Shop"}'),
-    });
+    } as const;
+    const asked = Buffer.from('{"service":"shop.v1.Shop"}');
+    const { httpStatus, body } = await exchangeFetch(fetch, { ...request, body: asked });
     return [httpStatus, String(body)];
   });
 

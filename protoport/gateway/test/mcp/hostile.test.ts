@@ -44,6 +44,7 @@ test.each(Array.from({ length: 150 }, (_, seed) => seed))(
 
 describe("a hostile client", () => {
   const long = "x".repeat(64 * 1024 - 512);
+  const withProto = '{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}';
 
   test.each([
     ["a tool name of 64 KiB", initializedRequest("tools/call", { name: long }), -32602],
@@ -51,11 +52,7 @@ describe("a hostile client", () => {
     ["a cursor of 64 KiB", initializedRequest("tools/list", { cursor: long }), -32602],
     ["a protocol version of 64 KiB", initializedRequest("initialize", { protocolVersion: long }), undefined],
     ["__proto__ as the tool name", initializedRequest("tools/call", { name: "__proto__" }), -32602],
-    [
-      "__proto__ as a JSON key",
-      postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
-      undefined,
-    ],
+    ["__proto__ as a JSON key", postMcp(withProto), undefined],
   ])("that sends %s gets a response below 1 KiB", async (_name, request, code) => {
     const response = await connections.exchange(gateway.address, "1.1", request);
     const { error }: { error?: { code: number } } = JSON.parse(String(response.body));

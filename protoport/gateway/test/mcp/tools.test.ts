@@ -2,7 +2,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { createContextKey } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../src/index.ts";
+import { type Admit, createGateway } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { exchangeHttp1, KeptConnections, shared, startGreenhouse, statelessRequest, type TestGreenhouse
@@ -120,18 +120,11 @@ test("createGateway refuses plain options instead of a createMcp result", () => 
 const scopeKey = createContextKey<string | null>(null);
 
 describe("tools/list with the option isListed", () => {
+  const admit: Admit = ({ authorization, contextValues }) => void contextValues.set(scopeKey, authorization);
+  const isListed: McpOptions["isListed"] = ({ name }, { contextValues }) => contextValues.get(scopeKey) === name;
   const connections = shared(() => new KeptConnections());
   const greenhouse = shared(() =>
-    startGreenhouse(
-      {},
-      {
-        admit: ({ authorization, contextValues }) => void contextValues.set(scopeKey, authorization),
-        mcp: createMcp({
-          tools: ["greenhouse.*"],
-          isListed: ({ name }, { contextValues }) => contextValues.get(scopeKey) === name,
-        }),
-      },
-    ),
+    startGreenhouse({}, { admit, mcp: createMcp({ tools: ["greenhouse.*"], isListed }) }),
   );
 
   test.each(["GetReading", "WaterBed"])('contains only %s, and has cacheScope "private"', async (scope) => {

@@ -91,11 +91,12 @@ describe("a unary call with a progress token", () => {
     expect([fieldValue(header, "content-type"), fieldValue(header, "x-moisture")]).toEqual(["text/event-stream", "7"]);
   });
 
+  const bearer = { "www-authenticate": "Bearer" };
   test.each([
     { name: "an error", outcome: () => fail(Code.Aborted), text: "ABORTED: dry" },
     {
       name: "an UNAUTHENTICATED error",
-      outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
+      outcome: () => fail(Code.Unauthenticated, bearer),
       text: "UNAUTHENTICATED: dry",
     },
   ])("gets $name as an event after the first notification", async ({ outcome, text }) => {

@@ -239,16 +239,11 @@ describe("the description of a response", () => {
     expect(operation("GET /").responses[status]).toMatchObject({
       content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
     });
+    const code = { type: "integer", "x-value-names": { "5": "NOT_FOUND" } };
+    const text = { type: "string" };
+    const items = { type: "object", properties: { "@type": text }, required: ["@type"] };
     expect(document.components?.schemas?.["google.rpc.Status"]).toMatchObject({
-      properties: {
-        code: { type: "integer", "x-value-names": { "5": "NOT_FOUND" } },
-        status: { type: "string" },
-        message: { type: "string" },
-        details: {
-          type: "array",
-          items: { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] },
-        },
-      },
+      properties: { code, status: text, message: text, details: { type: "array", items } },
       required: ["code", "status", "message", "details"],
       examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
     });
@@ -372,8 +367,7 @@ describe("a field with field_behavior (AIP-203)", () => {
       exampleOf: () => undefined,
       accepts: () => true,
     };
-    const jsonOptions = { alwaysEmitImplicit: true };
-    const { components } = createOpenApi([Shelves], { info, jsonOptions, validation });
+    const { components } = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true }, validation });
     expect(components?.schemas?.["Shelf"]?.["required"]).toEqual(["theme", "widthMm", "place"]);
   });
 
@@ -405,8 +399,7 @@ test.each([
 });
 
 test("the extension x-rpc of an operation contains the tool's name if the RPC is an MCP tool", () => {
-  const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
-  const { paths } = describeSink({ mcp });
+  const { paths } = describeSink({ mcp: createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } }) });
   expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
   expect(JSON.stringify(paths).split('"tool":')).toHaveLength(2);
 });

@@ -115,13 +115,12 @@ describe("an example", () => {
 
   test("contains at most one member of a oneof", () => {
     const chain = chainOf(["One", "Two"], false);
+    const empty = { comments: new Map(), abridged: new Set<never>(), closed: new Set<never>() };
     const schemas = new Schemas({
-      comments: new Map(),
+      ...empty,
       useProtoFieldName: true,
       int64Numbers: false,
-      abridged: new Set(),
       referencePrefix: "#/$defs/",
-      closed: new Set(),
     });
     const { required, examples } = schemas.ofObject(chain);
     const want = { required: ["next"], examples: [{ next: { left: "text" }, left: "text" }] };

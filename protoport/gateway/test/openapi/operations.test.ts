@@ -56,16 +56,19 @@ test("an RPC without a route does not clash", () =>
     "v1_Admin_get",
   ]));
 
+const sameId =
+  "v1_Shop_get_2 names shop.v1.Shop.Get and shop.v1.Shop.Get_2; set operation_id in openapiv2_operation of one";
+
 test.each<{ name: string; services: Readonly<Record<string, RouteTexts>>; operationIds?: OperationIds; want: string }>([
   {
     name: "a numbered id and an RPC's name",
     services: { "shop.v1.Shop": { Get: ["GET /one", "GET /two"], Get_2: ["GET /three"] } },
-    want: "v1_Shop_get_2 names shop.v1.Shop.Get and shop.v1.Shop.Get_2; set operation_id in openapiv2_operation of one",
+    want: sameId,
   },
   {
     name: "a numbered id of a rule for any method and an RPC's name",
     services: { "shop.v1.Shop": { Get: ["* /one"], Get_2: ["GET /two"] } },
-    want: "v1_Shop_get_2 names shop.v1.Shop.Get and shop.v1.Shop.Get_2; set operation_id in openapiv2_operation of one",
+    want: sameId,
   },
   {
     name: "two packages with underscores",

@@ -112,13 +112,11 @@ test.each([
   expect(schema?.["additionalProperties"]).toBe(want);
 });
 
+const ofInt64 = expect.stringContaining("-9223372036854775808");
+
 test.each([
   { name: "bool keys must be true or false", field: "counts", want: { enum: ["true", "false"] } },
-  {
-    name: "int64 keys must be decimal integers in range",
-    field: "nestedById",
-    want: { pattern: expect.stringContaining("-9223372036854775808") },
-  },
+  { name: "int64 keys must be decimal integers in range", field: "nestedById", want: { pattern: ofInt64 } },
   { name: "string keys are not restricted", field: "labels", want: undefined },
 ])("in a map's schema, $name", ({ field, want }) => {
   expect(Reflect.get(Object(strict["Sink"]?.["properties"]), field).propertyNames).toEqual(want);

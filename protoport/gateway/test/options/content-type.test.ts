@@ -38,28 +38,22 @@ interface Case {
   readonly type: string;
 }
 
+const plain = "application/json";
+const problem = "application/problem+json";
+const problemRecord = () => ({ ...errorRecord(), contentType: problem });
+
 test.each<Case>([
   { name: "a message", path: message, type: own },
-  {
-    name: "a message for a client that accepts application/json",
-    path: message,
-    type: own,
-    accept: "application/json",
-  },
+  { name: "a message for a client that accepts application/json", path: message, type: own, accept: plain },
   { name: "an error", path: error, type: own },
   { name: "an error in the Google format", rest: { errors: "google" }, path: error, type: own },
   { name: "an error before a stream", path: "/sensors/none/readings", type: own },
   { name: "the error for an unknown path", path: "/nowhere", type: own },
   { name: "an error record without a content type", rest: { errorRecord }, path: error, type: own },
-  {
-    name: "an error record with a content type",
-    rest: { errorRecord: () => ({ ...errorRecord(), contentType: "application/problem+json" }) },
-    path: error,
-    type: "application/problem+json",
-  },
-  { name: "an error as problem details", rest: { errors: "problem" }, path: error, type: "application/problem+json" },
+  { name: "an error record with a content type", rest: { errorRecord: problemRecord }, path: error, type: problem },
+  { name: "an error as problem details", rest: { errors: "problem" }, path: error, type: problem },
   { name: "a stream", path: stream, type: "application/x-ndjson" },
-  { name: "a stream as a JSON array", path: stream, type: "application/json", accept: "application/json" },
+  { name: "a stream as a JSON array", path: stream, type: plain, accept: plain },
   { name: "a message with the profile a2a", rest: { profile: "a2a" }, path: message, type: "application/a2a+json" },
   { name: "a Connect response", path: `/${selector}/GetReading?encoding=json&message={}`, type: "application/json" },
 ])("contentType $name is sent with Content-Type $type over HTTP", async ({ rest, path, type, accept = "*/*" }) => {

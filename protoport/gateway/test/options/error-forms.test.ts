@@ -93,10 +93,7 @@ describe.each(forms)("the error format $name", ({ rest, contentType, ...want }) 
 
   test("is parsed by the REST client with code, message and details", async () => {
     const fetch = serve(rest);
-    const transport = createRestTransport({
-      baseUrl: "http://a",
-      fetch: (url, init) => fetch(new Request(url, init)),
-    });
+    const transport = createRestTransport({ baseUrl: "http://a", fetch: (url, init) => fetch(new Request(url, init)) });
     const error: unknown = await createClient(GreenhouseService, transport)
       .getReading({ sensor: "x" })
       .catch((thrown: unknown) => thrown);

@@ -54,17 +54,12 @@ describe("grpcMetadata", () => {
       expect(await receivedField("x-user", header.toReversed())).toEqual({ sensor: "x-user=rose" });
     });
 
-    test.each([
-      "authorization",
-      "cookie",
-      "x-forwarded-for",
-      "content-type",
-      "grpc-timeout",
-      "connect-timeout-ms",
-      "te",
-    ])("does not accept %s with the prefix", async (name) => {
-      expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
-    });
+    test.each("authorization cookie x-forwarded-for content-type grpc-timeout connect-timeout-ms te".split(" "))(
+      "does not accept %s with the prefix",
+      async (name) => {
+        expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
+      },
+    );
 
     test("sends response header fields with and without the prefix", async () => {
       const { header, trailer } = await ask("/sensors/a/reading");

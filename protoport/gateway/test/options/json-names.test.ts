@@ -23,8 +23,7 @@ function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) 
   const given = { rest, jsonOptions: { useProtoFieldName } };
   const gateway = createGateway({ routes: (router) => void router.service(oddNames, echo), ...given });
   afterAll(() => gateway.close());
-  const document = createOpenApi([oddNames], { info: { title: "t", version: "1" }, ...given });
-  return { gateway, document };
+  return { gateway, document: createOpenApi([oddNames], { info: { title: "t", version: "1" }, ...given }) };
 }
 
 const strict = serveEcho();

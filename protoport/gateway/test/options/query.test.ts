@@ -230,9 +230,6 @@ test.each([
   const none: Partial<ServiceImpl<DescService>> = {};
   const handlers = Object.assign(none, { get: (request: unknown) => request });
   const rules = [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }] as const;
-  const { fetch } = createGateway({
-    rest: { profile, rules },
-    routes: (router) => router.service(service, handlers),
-  });
+  const { fetch } = createGateway({ rest: { profile, rules }, routes: (router) => router.service(service, handlers) });
   expect(await (await fetch(new Request(`http://a/names/n?${query}`))).text()).toBe(want);
 });

@@ -113,8 +113,7 @@ describe("CORS", () => {
   test.each(calls)("lets pages of an allowed origin read $name responses and refusals", async ({ request }) => {
     for (const send of ways)
       for (const more of [[], [["x-refuse", "1"] as const]]) {
-        const header = [...request.header, origin, ...more];
-        const response = await send({ ...request, header });
+        const response = await send({ ...request, header: [...request.header, origin, ...more] });
         expect(fieldValue(response.header, "access-control-allow-origin")).toBe("https://shop.example");
         expect(fieldValue(response.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
         expect(fieldValue(response.header, "vary")).toMatch(/origin/);
@@ -161,15 +160,9 @@ describe("an error received from another server", () => {
 
   test.each(wires)("is passed on over $name without its metadata", async ({ format, httpVersion }) => {
     const message = Buffer.from(format.codec === "proto" ? "" : "{}");
-    const call =
-      format.protocol === "rest"
-        ? {
-            httpMethod: "POST",
-            path: "/beds/1:water",
-            header: [["content-type", "application/json"] as const],
-            body: message,
-          }
-        : rpcRequest(format, message, [], waterBedProcedure);
+    const restHeader = [["content-type", "application/json"] as const];
+    const rest = { httpMethod: "POST", path: "/beds/1:water", header: restHeader, body: message };
+    const call = format.protocol === "rest" ? rest : rpcRequest(format, message, [], waterBedProcedure);
     for (const more of [[], [["x-ask-upstream", "1"] as const]]) {
       const request = { ...call, header: [...call.header, ...more] };
       const { header, trailer, body } = await exchange(greenhouse.address, httpVersion, request);

@@ -241,14 +241,10 @@ describe("the fault for an unwritable response", () => {
   const refuseAtLength = throws(new ConnectError("not you ".repeat(200), Code.PermissionDenied));
   const compress = () => Promise.reject(failure);
   const brokenGzip: Compression = { name: "gzip", compress, decompress: throws(failure) };
+  const ofBroken = { acceptCompression: [brokenGzip] };
   const rows: [name: string, handlers: object, options: Partial<GatewayOptions>, request: HttpRequest][] = [
     ["an error", { waterBed: refuse }, {}, unary],
-    [
-      "an error that cannot be compressed",
-      { waterBed: refuseAtLength },
-      { acceptCompression: [brokenGzip] },
-      compressed,
-    ],
+    ["an error that cannot be compressed", { waterBed: refuseAtLength }, ofBroken, compressed],
     ["a stream's error", { watchReadings: refuse }, {}, watch],
     ["a refusal by admit", {}, { admit: refuse }, unary],
     ["an asynchronous refusal by admit", {}, { admit: async () => refuse() }, unary],

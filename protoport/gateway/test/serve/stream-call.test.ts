@@ -370,14 +370,8 @@ describe("messages after a call's deadline", () => {
     using connection = await openHttp1(greenhouse.address);
     // More than node reads ahead, and less than the limit for discarding a body on a kept connection.
     const bodyBytes = 200_000;
-    const head = [
-      `POST ${recordReadings} HTTP/1.1`,
-      "host: x",
-      "content-type: application/connect+proto",
-      "connect-timeout-ms: 30",
-      `content-length: ${String(bodyBytes)}`,
-      "\r\n",
-    ].join("\r\n");
+    const fields = `content-type: application/connect+proto\r\nconnect-timeout-ms: 30\r\ncontent-length: ${bodyBytes}`;
+    const head = `POST ${recordReadings} HTTP/1.1\r\nhost: x\r\n${fields}\r\n\r\n`;
     connection.write(Buffer.concat([Buffer.from(head), emptyMessage]));
     expect((await connection.readResponse()).httpStatus).toBe(200);
     connection.write(Buffer.alloc(bodyBytes - 5));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpVersion,
+import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
   startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/index.ts";
 
 // Shows which protocol responds, and how, to a wrong method (405), an unknown method (501) and a wrong content type
@@ -114,10 +114,7 @@ const otherTypes: readonly Refused[] = [
 ];
 
 const rows = [...wrongMethods, ...unknownMethods, ...wrongTypes, ...otherTypes].flatMap((row) =>
-  (["1.1", "2"] as const).map((httpVersion): Refused & { readonly httpVersion: HttpVersion } => ({
-    ...row,
-    httpVersion,
-  })),
+  (["1.1", "2"] as const).map((httpVersion) => ({ ...row, httpVersion })),
 );
 
 /** The program's error record, with all its arguments. */

@@ -17,10 +17,7 @@ test.each([
   const received: object[] = [];
   const gateway = createGateway({
     visibility: { allow },
-    routes: (router) =>
-      router.service(greenhouse, {
-        waterBed: ({ bed, note }) => (received.push({ bed, note }), {}),
-      }),
+    routes: (router) => router.service(greenhouse, { waterBed: ({ bed, note }) => (received.push({ bed, note }), {}) }),
   });
   const { input } = greenhouse.method.waterBed;
   const body = new Uint8Array(toBinary(input, create(input, { bed: 1n, note: "mine" })));
@@ -30,16 +27,11 @@ test.each([
 });
 
 const note = { "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", note: "mine" };
+const typesProcedure = "/kitchensink.v1.KitchenSink/Types";
 
 test.each([
-  { path: "/kitchensink.v1.KitchenSink/Types", body: { any: note }, name: "no label", allow: [], status: 400 },
-  {
-    path: "/kitchensink.v1.KitchenSink/Types",
-    body: { any: note },
-    name: "the label",
-    allow: ["INTERNAL"],
-    status: 200,
-  },
+  { path: typesProcedure, body: { any: note }, name: "no label", allow: [], status: 400 },
+  { path: typesProcedure, body: { any: note }, name: "the label", allow: ["INTERNAL"], status: 200 },
   { path: "/v1/any", body: note, name: "no label", allow: [], status: 400 },
   { path: "/v1/any", body: note, name: "the label", allow: ["INTERNAL"], status: 200 },
 ])("$path returns $status for a hidden Any field with $name allowed", async ({ path, body, allow, status }) => {
@@ -50,8 +42,7 @@ test.each([
     rest: { rules: [{ selector, pattern: { case: "post", value: "/v1/any" }, body: "any" }] },
     routes: (router) => router.service(KitchenSink, { types: () => ({}) }),
   });
-  const headers = { "content-type": "application/json" };
-  const init = { method: "POST", headers, body: JSON.stringify(body) };
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   expect((await gateway.fetch(new Request(`http://a${path}`, init))).status).toBe(status);
 });
 
@@ -106,13 +97,8 @@ test("hiding fields in details does not change the thrown error", async () => {
         },
       }),
   });
-  const response = await gateway.fetch(
-    new Request(`http://a${waterBedProcedure}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: "{}",
-    }),
-  );
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  const response = await gateway.fetch(new Request(`http://a${waterBedProcedure}`, init));
   expect([response.status, response.headers.get("x-bed")]).toEqual([404, "1"]);
   expect(await response.json()).toMatchObject({ message: "no bed", details: [{ value: "CAE" }] });
   expect(thrown.details).toMatchObject([{ value }]);

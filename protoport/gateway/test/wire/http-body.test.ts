@@ -96,19 +96,15 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
   });
 
   test("is base64 in the JSON of another message", async () => {
-    const selector = `${FileService.typeName}.`;
-    await using files = await startFiles(
-      http2,
-      { getPart: () => ({ file: { contentType: "a/b", data: bytes } }), putFile: () => ({}) },
-      {
-        rest: {
-          rules: [
-            { selector: `${selector}GetPart`, pattern: { case: "get", value: "/parts/{name}" } },
-            { selector: `${selector}PutFile`, pattern: { case: "put", value: "/files/{name}" }, body: "*" },
-          ],
-        },
-      },
-    );
+    const service = FileService.typeName;
+    const get = { selector: `${service}.GetPart`, pattern: { case: "get", value: "/parts/{name}" } } as const;
+    const whole = {
+      selector: `${service}.PutFile`,
+      pattern: { case: "put", value: "/files/{name}" },
+      body: "*",
+    } as const;
+    const handlers = { getPart: () => ({ file: { contentType: "a/b", data: bytes } }), putFile: () => ({}) };
+    await using files = await startFiles(http2, handlers, { rest: { rules: [get, whole] } });
     const json = `{"file":{"contentType":"a/b","data":"${bytes.toString("base64")}"}}`;
     expect((await ask(files, ["GET", "/parts/a"])).body.toString()).toBe(json);
     const put = async (type: string): Promise<number> =>

@@ -3,13 +3,8 @@ import { Readiness } from "../../../gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-const notReady = (part: string, problem: string) => ({
-  level: "warn",
-  errorCode: "ERR_NOT_READY",
-  msg: "not ready",
-  part,
-  problem,
-});
+const warned = { level: "warn", errorCode: "ERR_NOT_READY", msg: "not ready" };
+const notReady = (part: string, problem: string) => ({ ...warned, part, problem });
 const lastedMs = expect.any(Number);
 const readyAgain = (part: string, problem: string) => ({ level: "warn", msg: "ready again", part, problem, lastedMs });
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));

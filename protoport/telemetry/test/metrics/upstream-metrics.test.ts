@@ -8,12 +8,10 @@ import { measureDescriptors, measureUpstreams } from "../../src/metrics/upstream
 test("measureUpstreams exports connections, requests and refusals per upstream", () => {
   const metrics = new Metrics();
   const refusals = { queue_full: 4, queue_timeout: 5 };
+  const idle = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
   measureUpstreams(metrics, [
     { name: "dns:a:1", upstream: { name: "a:1", load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
-    {
-      name: "unix:/b",
-      upstream: { name: "localhost", load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } },
-    },
+    { name: "unix:/b", upstream: { name: "localhost", load: idle } },
   ]);
   const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
   // oxfmt-ignore

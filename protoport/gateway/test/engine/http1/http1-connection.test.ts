@@ -13,7 +13,6 @@ import { within } from "../../../../testing/src/deadline.ts";
 import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
-
 const ignore = (): void => {};
 const receiver: RequestReceiver = { body: undefined, onRequestError: ignore, onDisconnect: ignore, onWritable: ignore };
 

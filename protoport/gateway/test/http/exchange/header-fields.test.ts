@@ -20,12 +20,10 @@ test.each([
 
 test("CommonHeaderFields contains the values that readHeaderField() returns", () => {
   const list = ["Host", "a", "X-Request-ID", "1", "x-host", "b", "content-type", "c", "Content-Type", "d"];
-  expect(new CommonHeaderFields(list)).toMatchObject({
-    host: readHeaderField(list, "host"),
-    xRequestId: readHeaderField(list, "x-request-id"),
-    contentType: readHeaderField(list, "content-type"),
-    authorization: null,
-  });
+  const [host, xRequestId, contentType] = ["host", "x-request-id", "content-type"].map((name) =>
+    readHeaderField(list, name),
+  );
+  expect(new CommonHeaderFields(list)).toMatchObject({ host, xRequestId, contentType, authorization: null });
 });
 
 test.each([

@@ -31,14 +31,10 @@ async function listen(gateway: Gateway): Promise<Omit<Beds, "watered" | "release
 }
 
 const mount = async (server: Server): Promise<Omit<Beds, "watered" | "release">> => await startOnLoopback(server);
-
+const createTls = (handler: Gateway["handler"]) => createHttps(certificate, handler);
 const ways: readonly Way[] = [
   { name: "a gateway mounted in node:http", start: (create) => mount(createHttp1(create().handler)) },
-  {
-    name: "a gateway mounted in node:https",
-    isTls: true,
-    start: (create) => mount(createHttps(certificate, create().handler)),
-  },
+  { name: "a gateway mounted in node:https", isTls: true, start: (create) => mount(createTls(create().handler)) },
 ];
 
 async function startBeds(way: Pick<Way, "start">): Promise<Beds> {

@@ -29,14 +29,8 @@ function service(name: string, type: string): NonNullable<FileInit["service"]>[n
 function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
   const typed = { name: "Typed", field: [text(), field] };
   const messageType = [{ name: "Text", field: [text()] }, typed, ...(more.messageType ?? [])];
-  return {
-    name: "a.proto",
-    package: "a",
-    dependency: ["b.proto"],
-    service: [service("Whole", ".a.Text"), service("Other", ".a.Typed")],
-    ...more,
-    messageType,
-  };
+  const services = [service("Whole", ".a.Text"), service("Other", ".a.Typed")];
+  return { name: "a.proto", package: "a", dependency: ["b.proto"], service: services, ...more, messageType };
 }
 
 const customOption = { no: 50_001, wireType: WireType.Varint, data: Uint8Array.of(1) };

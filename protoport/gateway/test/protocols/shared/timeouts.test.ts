@@ -26,27 +26,14 @@ describe("readRestTimeout()", () => {
     );
   });
 
+  // oxfmt-ignore
   test.each([
-    ["connect-timeout-ms", ""],
-    ["connect-timeout-ms", "-1"],
-    ["connect-timeout-ms", "1.5"],
-    ["connect-timeout-ms", "1e3"],
-    ["connect-timeout-ms", " 1"],
-    ["connect-timeout-ms", "12345678901"],
-    ["connect-timeout-ms", "1, 2"],
-    ["grpc-timeout", "1"],
-    ["grpc-timeout", "S"],
-    ["grpc-timeout", "1s"],
-    ["grpc-timeout", "1 S"],
-    ["grpc-timeout", "123456789S"],
-    ["grpc-timeout", "-1S"],
-    ["x-server-timeout", "abc"],
-    ["x-server-timeout", "-1"],
-    ["x-server-timeout", ".5"],
-    ["x-server-timeout", "1."],
-    ["x-server-timeout", "1e3"],
-    ["x-server-timeout", "NaN"],
-    ["x-server-timeout", "Infinity"],
+    ["connect-timeout-ms", ""], ["connect-timeout-ms", "-1"], ["connect-timeout-ms", "1.5"],
+    ["connect-timeout-ms", "1e3"], ["connect-timeout-ms", " 1"], ["connect-timeout-ms", "12345678901"],
+    ["connect-timeout-ms", "1, 2"], ["grpc-timeout", "1"], ["grpc-timeout", "S"], ["grpc-timeout", "1s"],
+    ["grpc-timeout", "1 S"], ["grpc-timeout", "123456789S"], ["grpc-timeout", "-1S"], ["x-server-timeout", "abc"],
+    ["x-server-timeout", "-1"], ["x-server-timeout", ".5"], ["x-server-timeout", "1."], ["x-server-timeout", "1e3"],
+    ["x-server-timeout", "NaN"], ["x-server-timeout", "Infinity"],
   ])("the field %s with the value %j is refused", (name, value) => {
     const { error } = readRestTimeout({ get: (one) => (one === name ? value : null) }, Number.POSITIVE_INFINITY);
     expect(error?.code).toBe(Code.InvalidArgument);

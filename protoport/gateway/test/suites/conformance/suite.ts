@@ -84,16 +84,12 @@ function runCases({ server, handlers }: Served, cases: readonly string[]): Run {
   const isClient = server === "none";
   const options = isClient ? clientOptions : serverOptions;
   const command = [process.execPath, join(folder, isClient ? "client.ts" : "server.ts")];
+  const ours = { SERVER: server, HANDLERS: handlers ?? "", NODE_COMPILE_CACHE: join(folder, "gen/.compile-cache") };
   const { stdout, status } = spawnSync(suite, [...options, ...cases, "--", ...command], {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",
     maxBuffer: outputLimitBytes,
-    env: {
-      ...process.env,
-      SERVER: server,
-      HANDLERS: handlers ?? "",
-      NODE_COMPILE_CACHE: join(folder, "gen/.compile-cache"),
-    },
+    env: { ...process.env, ...ours },
   });
   process.stdout.write(stdout);
   const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(stdout) ?? [];

@@ -30,10 +30,7 @@ test.each([
     const expected = join(import.meta.dirname, `expected-failures-${revision}.yaml`);
     const url = `http://localhost:${port}/mcp`;
     const args = ["server", "--url", url, "--requirements", revision, "--expected-failures", expected];
-    const run = promisify(execFile)(process.execPath, [program, ...args], {
-      cwd: folder.path,
-      maxBuffer: 2 ** 26,
-    });
+    const run = promisify(execFile)(process.execPath, [program, ...args], { cwd: folder.path, maxBuffer: 2 ** 26 });
     const output = await run.then(
       ({ stdout }) => stdout,
       ({ stdout }: { stdout: string }) => stdout.slice(stdout.indexOf("=== SUMMARY")),

@@ -33,15 +33,9 @@ export async function readCaseTypes(folder: string): Promise<CaseTypes> {
   const set = fromBinary(FileDescriptorSetSchema, readFileSync(descriptorsFile));
   const types = [...createFileRegistry(set)].filter((desc) => desc.kind === "message").filter(isCase);
   // Each type has its own file, because a gateway prepares all types to which its services' file refers.
-  set.file.push(
-    create(FileDescriptorProtoSchema, {
-      name: "verdict.proto",
-      package: "judge",
-      syntax: "proto3",
-      messageType: [{ name: "Verdict" }],
-    }),
-    ...types.map((type, at) => judgeOf(type, `Judge${String(at)}`)),
-  );
+  const file = { name: "verdict.proto", package: "judge", syntax: "proto3", messageType: [{ name: "Verdict" }] };
+  const judges = types.map((type, at) => judgeOf(type, `Judge${String(at)}`));
+  set.file.push(create(FileDescriptorProtoSchema, file), ...judges);
   writeFileSync(descriptorsFile, toBinary(FileDescriptorSetSchema, set));
   const registry = createFileRegistry(set);
   const methods = types.flatMap((_, at) => registry.getService(`judge.Judge${String(at)}`)?.methods ?? []);

@@ -76,40 +76,26 @@ const presence: readonly Case[] = [
     want: invalid("nested.text: must be a string") },
 ];
 
+const post = { request: "POST /v1/sinks", body: '{"fString":"a"}' };
+const created = { rpc: "Create", sink: { fString: "a" } };
+const accepted = ["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8", ...jsonContentTypes];
+const lists = ["*/*", "application/json, text/plain"];
+const refused = ["text/plain", "text/json", "multipart/form-data; boundary=x", ...notJsonContentTypes];
+const forms = ["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"];
+const unsupported = (rule: string, contentType: string, hint?: string): Case => ({
+  ...post,
+  rule,
+  contentType,
+  want: unsupportedMediaType(contentType, hint),
+});
+const ofOthers = "RFC 9110 §15.5.16: an unsupported content type gets 415";
+const ofJson = "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8 is accepted";
+const ofCurl = "the error for curl's default content type names --json";
+
 const contentTypes: readonly Case[] = [
-  ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8", ...jsonContentTypes].map(
-    (contentType) => ({
-      rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8 is accepted",
-      request: "POST /v1/sinks",
-      body: '{"fString":"a"}',
-      contentType,
-      want: { rpc: "Create", sink: { fString: "a" } },
-    }),
-  ),
-  ...[
-    "text/plain",
-    "text/json",
-    "multipart/form-data; boundary=x",
-    ...notJsonContentTypes,
-    "json",
-    "application/",
-    "+json",
-    "*/*",
-    "application/json, text/plain",
-  ].map((contentType) => ({
-    rule: "RFC 9110 §15.5.16: an unsupported content type gets 415",
-    request: "POST /v1/sinks",
-    body: '{"fString":"a"}',
-    contentType,
-    want: unsupportedMediaType(contentType),
-  })),
-  ...["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"].map((contentType) => ({
-    rule: "the error for curl's default content type names --json",
-    request: "POST /v1/sinks",
-    body: '{"fString":"a"}',
-    contentType,
-    want: unsupportedMediaType(contentType, "; with curl, use --json to send JSON"),
-  })),
+  ...accepted.map((contentType) => ({ ...post, rule: ofJson, contentType, want: created })),
+  ...[...refused, "json", "application/", "+json", ...lists].map((type) => unsupported(ofOthers, type)),
+  ...forms.map((type) => unsupported(ofCurl, type, "; with curl, use --json to send JSON")),
 ];
 
 /** Request bodies, and where their fields may be. */

@@ -17,22 +17,15 @@ export interface Case {
 }
 
 /** The expected response. */
+type Header = Readonly<Record<string, string>>;
+
 export type Want =
   /** The status is 200, and the handler for this RPC got this message. */
   | { readonly rpc: string; readonly sink: JsonValue }
   /** This status and exactly this JSON, or no body. */
-  | {
-      readonly httpStatus: number;
-      readonly json: JsonValue | undefined;
-      readonly header?: Readonly<Record<string, string>>;
-    }
+  | { readonly httpStatus: number; readonly json: JsonValue | undefined; readonly header?: Header }
   /** An error with this status whose message contains this text. */
-  | {
-      readonly httpStatus: number;
-      readonly code: number;
-      readonly message: string;
-      readonly header?: Readonly<Record<string, string>>;
-    };
+  | { readonly httpStatus: number; readonly code: number; readonly message: string; readonly header?: Header };
 
 /** The documents that test cases cite. */
 export const http = "google/api/http.proto";

@@ -73,12 +73,9 @@ function rowsOf({ field, path, text, value, noun }: TypeText): readonly Case[] {
 function refused(field: string, path: string, noun: string): readonly Case[] {
   const text = "!";
   const rule = "an error names the field and the type";
+  const problem = `"${text}" is not ${noun}`;
   return [
-    { rule, request: `GET /v1/${path}/${text}`, want: invalid(`${protoNameOf(field)}: "${text}" is not ${noun}`) },
-    {
-      rule,
-      request: `GET /v1/query?${field}=${text}`,
-      want: invalid(`"${field}" is not valid: "${text}" is not ${noun}`),
-    },
+    { rule, request: `GET /v1/${path}/${text}`, want: invalid(`${protoNameOf(field)}: ${problem}`) },
+    { rule, request: `GET /v1/query?${field}=${text}`, want: invalid(`"${field}" is not valid: ${problem}`) },
   ];
 }

@@ -126,8 +126,7 @@ describe("createBinaryReader()", () => {
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
     const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
     // Some have the same hash as "a".
-    const read = texts.flatMap((text) => [readText(text), readText("a")]);
-    expect(read).toEqual(texts.flatMap((text) => [text, "a"]));
+    expect(texts.flatMap((text) => [readText(text), readText("a")])).toEqual(texts.flatMap((text) => [text, "a"]));
   });
 
   test.each([99, 100])("applies recursionLimit %i like protobuf-es", (recursionLimit) => {
@@ -149,22 +148,18 @@ describe("createBinaryReader()", () => {
 });
 
 const shade = LegacySchema.field.shade.number << 3;
+const legacy = create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } });
 
 /** Messages with every kind of field that the fast reader must read. */
 test.each<[name: string, desc: DescMessage, message: Message]>([
   ["a Sink message", SinkSchema, create(SinkSchema, everyField)],
-  [
-    "a Legacy message",
-    LegacySchema,
-    create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
-  ],
+  ["a Legacy message", LegacySchema, legacy],
   ["a struct", StructSchema, create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } })],
 ])("%s is read on the fast path", (_name, desc, message) => {
   const bytes = toBinary(desc, message);
   expect(readBothWays(desc, bytes)).toBe("fast");
   // The prototype is that of create(), because `isFieldSet` and the proto2 defaults need it.
-  const read = createBinaryReader(desc, undefined)(bytes);
-  expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
+  expect(Object.getPrototypeOf(createBinaryReader(desc, undefined)(bytes))).toBe(Object.getPrototypeOf(create(desc)));
 });
 
 test.each<{ name: string; bytes: readonly number[]; way: Way }>([

@@ -22,24 +22,14 @@ test.each([
   expect(parseFieldMask(text, protoNames)?.paths).toEqual(want);
 });
 
+// oxfmt-ignore
 test.each([
-  { text: "foo_bar", protoNames: false },
-  { text: "_foo", protoNames: false },
-  { text: "`foo`", protoNames: false },
-  { text: "`foo_1`", protoNames: false },
-  { text: "f,", protoNames: true },
-  { text: ",", protoNames: true },
-  { text: "f..g", protoNames: true },
-  { text: "f, g", protoNames: true },
-  { text: "1a", protoNames: true },
-  { text: "a-b", protoNames: true },
-  { text: "**", protoNames: true },
-  { text: "`", protoNames: true },
-  { text: "``", protoNames: true },
-  { text: "`a.b`", protoNames: true },
-  { text: "xfoo`", protoNames: true },
-  { text: "`foox", protoNames: true },
-  { text: "`a,b`", protoNames: true },
+  { text: "foo_bar", protoNames: false }, { text: "_foo", protoNames: false }, { text: "`foo`", protoNames: false },
+  { text: "`foo_1`", protoNames: false }, { text: "f,", protoNames: true }, { text: ",", protoNames: true },
+  { text: "f..g", protoNames: true }, { text: "f, g", protoNames: true }, { text: "1a", protoNames: true },
+  { text: "a-b", protoNames: true }, { text: "**", protoNames: true }, { text: "`", protoNames: true },
+  { text: "``", protoNames: true }, { text: "`a.b`", protoNames: true }, { text: "xfoo`", protoNames: true },
+  { text: "`foox", protoNames: true }, { text: "`a,b`", protoNames: true },
 ])('parseFieldMask() refuses "$text" (protoNames: $protoNames)', ({ text, protoNames }) => {
   expect(parseFieldMask(text, protoNames)).toBeUndefined();
 });

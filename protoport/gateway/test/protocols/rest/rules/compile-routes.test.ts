@@ -166,14 +166,11 @@ describe("compileRestRoutes()", () => {
     );
   });
 
+  const typos = "kitchensink.v1.KitchenSink.Typos";
   test.each([
     ["accepts an RPC of an unregistered service", "google.longrunning.Operations.GetOperation", undefined],
     ["accepts another RPC of the service", "kitchensink.v1.KitchenSink.Types", undefined],
-    [
-      "refuses an RPC that does not exist",
-      "kitchensink.v1.KitchenSink.Typos",
-      noRpc("kitchensink.v1.KitchenSink.Typos"),
-    ],
+    ["refuses an RPC that does not exist", typos, noRpc(typos)],
   ])("%s in the rules with ignoreUnregistered", (_name, selector, want) => {
     const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
     const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
@@ -264,19 +261,9 @@ describe("compileRestRoutes() with valid rules", () => {
 });
 
 describe("compileRestRoutes() with external rules", () => {
-  const rules = parseHttpRules(
-    JSON.stringify({
-      rules: [
-        { selector: "orders.v1.OrderService.DeleteOrder", delete: "/never/{id}" },
-        {
-          selector: "orders.v1.OrderService.DeleteOrder",
-          post: "/v2/{id}:remove",
-          body: "*",
-          additionalBindings: [{ delete: "/v2/{id}" }],
-        },
-      ],
-    }),
-  );
+  const selector = "orders.v1.OrderService.DeleteOrder";
+  const last = { selector, post: "/v2/{id}:remove", body: "*", additionalBindings: [{ delete: "/v2/{id}" }] };
+  const rules = parseHttpRules(JSON.stringify({ rules: [{ selector, delete: "/never/{id}" }, last] }));
   const routes = compileRestRoutes(OrderService.methods, { rules });
 
   test.each([

@@ -57,10 +57,7 @@ describe("createErrorRecordWriter()", () => {
 
   const incoming = new ConnectError("x", Code.Aborted);
   incoming.details = [
-    {
-      type: "kitchensink.v1.Nested",
-      value: toBinary(NestedSchema, { $typeName: "kitchensink.v1.Nested", text: "a", number: 0n, tags: [] }),
-    },
+    { type: "kitchensink.v1.Nested", value: toBinary(NestedSchema, create(NestedSchema, { text: "a" })) },
     { type: "google.protobuf.Duration", value: new Uint8Array([0xff]) },
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];

@@ -2,14 +2,8 @@ import { expect, test } from "vitest";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { maxParameterNames, resolveParameter } from "../../../../src/protocols/rest/rules/parameters.ts";
 
-const binding = {
-  message: SinkSchema,
-  boundFields: new Map(),
-  lenient: false,
-  acceptsMaps: true,
-  acceptsStructs: false,
-  acceptsGoDurations: false,
-};
+const forms = { acceptsMaps: true, acceptsStructs: false, acceptsGoDurations: false };
+const binding = { message: SinkSchema, boundFields: new Map(), lenient: false, ...forms };
 
 /** Returns a field path with this many names, in which each message contains the next. */
 const pathOf = (names: number): string =>

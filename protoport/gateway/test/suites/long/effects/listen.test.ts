@@ -194,15 +194,13 @@ const nameOfCertificate: Observe = async ({ address, port }) => {
 };
 
 const goAway: Observe = observeSession(async (session) => {
-  const received = once(session, "goaway").then(() => true);
-  return await Promise.race([received, sleep(settledMs, false)]);
+  return await Promise.race([once(session, "goaway").then(() => true), sleep(settledMs, false)]);
 });
 
 const getsSlowReading: Observe = observeSession(async (session) => {
   const call = session.request({ ":path": "/sensors/slow/reading" });
   const closed = once(call.on("error", () => undefined).resume(), "close").then(() => "no response");
-  const response = once(call, "response").then(() => "response");
-  return await Promise.race([response, closed]);
+  return await Promise.race([once(call, "response").then(() => "response"), closed]);
 });
 
 /** The options that `listen` shares with {@link Gateway.handler} or does not use. */

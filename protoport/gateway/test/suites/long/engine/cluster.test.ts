@@ -62,15 +62,13 @@ async function askMany(at: BoundAddress, count: number, text?: string): Promise<
   return pids;
 }
 
+const ofProxy = "PROXY TCP4 192.0.2.1 192.0.2.2 1024 80\r\n";
+
 test.each([
   { name: "an IPv4 port", options: {} },
   { name: "an IPv6 port", options: { host: "::1" } },
   { name: "a Unix socket", options: { path: "socket" } },
-  {
-    name: "a Unix socket with the PROXY header",
-    options: { path: "socket", proxyProtocol: true },
-    header: "PROXY TCP4 192.0.2.1 192.0.2.2 1024 80\r\n",
-  },
+  { name: "a Unix socket with the PROXY header", options: { path: "socket", proxyProtocol: true }, header: ofProxy },
 ])("workers get the connections to $name in turn", async ({ options, header = "" }) => {
   using folder = createTempFolder();
   const path = "path" in options ? { path: folder.file(options.path) } : {};

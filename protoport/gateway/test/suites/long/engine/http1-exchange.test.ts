@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { useFakeClock } from "../../../../../testing/src/fake-clock.ts";
 import { nextEvent, openHttp1, startGreenhouse, within } from "../../../../../testing/src/index.ts";
 import type { Field, HttpRequest } from "../../../../../testing/src/index.ts";
+import type { GatewayOptions } from "../../../../src/index.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -64,17 +65,17 @@ describe("a client that does not read", () => {
     expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
+  type Closing = PromiseWithResolvers<{ readonly closed: Promise<unknown> }>;
+  const pageWith = (closing: Closing): Partial<GatewayOptions> => ({
+    endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
+    limits: { idleTimeoutMs: 500 },
+    admit: () => closing.resolve({ closed: nextEvent("close") }),
+  });
+
   test.each(["keep-alive", "close"])("is disconnected with connection: %s even if empty lines arrive", async (wish) => {
     const clock = useFakeClock();
-    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
-    await using greenhouse = await startGreenhouse(
-      {},
-      {
-        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
-        limits: { idleTimeoutMs: 500 },
-        admit: () => closing.resolve({ closed: nextEvent("close") }),
-      },
-    );
+    const closing: Closing = Promise.withResolvers();
+    await using greenhouse = await startGreenhouse({}, pageWith(closing));
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
@@ -88,15 +89,8 @@ describe("a client that does not read", () => {
     const clock = useFakeClock();
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
-    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
-    await using greenhouse = await startGreenhouse(
-      {},
-      {
-        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
-        limits: { idleTimeoutMs: 500 },
-        admit: () => closing.resolve({ closed: nextEvent("close") }),
-      },
-    );
+    const closing: Closing = Promise.withResolvers();
+    await using greenhouse = await startGreenhouse({}, pageWith(closing));
     process.on("warning", onWarning);
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();

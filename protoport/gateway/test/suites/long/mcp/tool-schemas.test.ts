@@ -152,8 +152,7 @@ test("a tool of an RPC that ignores unknown fields accepts additional arguments"
 });
 
 test("10,000 tools have different valid names, and are listed in pages", async () => {
-  const described = Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` }));
-  const fetch = serveDescribed(described);
+  const fetch = serveDescribed(Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` })));
   const names = new Set<unknown>();
   let pages = 0;
   for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages += 1) {

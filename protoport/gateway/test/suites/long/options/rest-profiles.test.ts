@@ -120,14 +120,10 @@ test.each(cases.filter(({ off }) => "service" in off))(
 
 test("rest.profile grpc-gateway documents all fields as present, because it writes default values", () => {
   const info = { title: "t", version: "1" };
-  const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
-    JSON.stringify(
-      createOpenApi([KitchenSink], {
-        info,
-        rest,
-        ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
-      }),
-    );
+  const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string => {
+    const jsonOptions = alwaysEmitImplicit === undefined ? {} : { jsonOptions: { alwaysEmitImplicit } };
+    return JSON.stringify(createOpenApi([KitchenSink], { info, rest, ...jsonOptions }));
+  };
   const lists = { ...restProfiles["grpc-gateway"].service };
   expect(json({ profile: "grpc-gateway" })).toBe(json({ service: () => lists }, true));
 });

@@ -41,8 +41,7 @@ test("a call reaches neither interceptor nor handler if its deadline passes whil
   };
   await using greenhouse = await startWatched({ acceptCompression: [slow] });
   const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
-  const response = await exchangeHttp1(greenhouse.address, request);
-  expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+  expect(readOutcome(format, await exchangeHttp1(greenhouse.address, request)).code).toBe(Code.DeadlineExceeded);
   responded.resolve();
   await nextTurn();
   expect(greenhouse.ran).toEqual([]);

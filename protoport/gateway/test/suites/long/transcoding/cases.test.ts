@@ -29,14 +29,8 @@ test.each(Object.entries(generatedFiles()))(
   (name, text) => expect(readFileSync(join(casesFolder, name), "utf8") === text).toBe(true),
 );
 
-const good = {
-  id: "a",
-  title: "t",
-  level: "must",
-  sentence: "s",
-  request: { method: "GET", target: "/" },
-  expect: { refused: ["4xx"] },
-};
+const request = { method: "GET", target: "/" };
+const good = { id: "a", title: "t", level: "must", sentence: "s", request, expect: { refused: ["4xx"] } };
 
 test("parseCase parses a line", () =>
   expect(parseCase(JSON.stringify(good), "g", "g:1")).toEqual({ ...good, group: "g", needs: [], or: [] }));

@@ -163,15 +163,14 @@ test("a response shorter than its Content-Length fails the case", async () => {
   expect(result?.outcome).toBe("fail");
 });
 
+const rest = `${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}`;
+const inChunks = `5;x=1\r\n${echo.slice(0, 5)}\r\n${rest}\r\n0\r\n\r\n`;
+
 test.each([
   ["HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", echo],
   ["no reason phrase", "HTTP/1.1 200\r\n\r\n", echo],
   ["a preceding interim response", `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, echo],
-  [
-    "a chunked body",
-    `${ok}transfer-encoding: chunked\r\n\r\n`,
-    `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
-  ],
+  ["a chunked body", `${ok}transfer-encoding: chunked\r\n\r\n`, inChunks],
   ["a body longer than its Content-Length", `${ok}Content-Length: ${echo.length}\r\n\r\n`, `${echo}HTTP/1.1 500`],
 ])("a response with %s is accepted by the runner", async (_what, head, body) => {
   await using served = await serve(sending(head, body));

@@ -276,8 +276,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         }
       },
     });
-    const path = "/sensors/a/readings";
-    const answer = await send(greenhouse, { httpMethod: "HEAD", path, header: [] });
+    const answer = await send(greenhouse, { httpMethod: "HEAD", path: "/sensors/a/readings", header: [] });
     expect([answer.httpStatus, answer.body.byteLength]).toEqual([200, 0]);
     expect(fieldValue(answer.header, "content-type")).toBe("application/x-ndjson");
     await within(left.promise, "the end of the handler");

@@ -75,14 +75,11 @@ function inManyFrames(header: readonly Field[], bytes: number): Script[number] {
   const block = headersFrame(1, header).payload;
   const count = Math.ceil(block.byteLength / bytes);
   return (id) =>
-    Array.from({ length: count }, (_, i) =>
-      frame(
-        i === 0 ? frameType.headers : frameType.continuation,
-        i === count - 1 ? frameFlag.endHeaders : 0,
-        id,
-        block.subarray(i * bytes, (i + 1) * bytes),
-      ),
-    );
+    Array.from({ length: count }, (_, i) => {
+      const type = i === 0 ? frameType.headers : frameType.continuation;
+      const flags = i === count - 1 ? frameFlag.endHeaders : 0;
+      return frame(type, flags, id, block.subarray(i * bytes, (i + 1) * bytes));
+    });
 }
 
 const plain =

@@ -72,8 +72,7 @@ test("a node:http2 client exchanges header fields with the engine in many calls"
       stream.sendHeaders([statusBlock(200), encodeBlock(header.flat())], false);
       stream.end(Buffer.from("x"), encodeBlock([...trailer.flat(), "x-end", "1"]));
     };
-    const stream = session.request([":path", "/", ...sent.flat()], { endStream: true });
-    const received = await fieldsOf(stream);
+    const received = await fieldsOf(session.request([":path", "/", ...sent.flat()], { endStream: true }));
     expect(requested).toStrictEqual(sent.flat());
     expect(received.header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(header);
     expect(received.trailer).toStrictEqual([...trailer, ["x-end", "1"]]);

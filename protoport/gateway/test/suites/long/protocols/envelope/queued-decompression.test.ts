@@ -75,16 +75,12 @@ const bombs = 100;
 /** An uncompressed 70 KB message. */
 const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `order ${id ** 3}` }))));
 
+const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 };
+
 test.each([
   { compression: gzip, compressSync: gzipSync },
   { compression: zstd, compressSync: zstdCompressSync },
-  {
-    compression: brotli,
-    compressSync: (bytes: Uint8Array) =>
-      brotliCompressSync(bytes, {
-        params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
-      }),
-  },
+  { compression: brotli, compressSync: (bytes: Uint8Array) => brotliCompressSync(bytes, { params }) },
 ])(
   "a hundred compression bombs do not delay another $compression.name message",
   async ({ compression, compressSync }) => {
