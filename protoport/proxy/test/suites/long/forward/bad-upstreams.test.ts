@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
+import { createGrpcTransport, createUpstream, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
 import { exchangeHttp1, exchangeHttp2, type Field, fieldValue, dataFrame, type Frame } from "@protoport/testing/http";
 import { frameFlag, headersFrame, resetFrame, waitLimitMs, waitSomeTurns, within } from "@protoport/testing";
@@ -24,17 +24,37 @@ const codeOf = ({ name, want }: HostileCase): Code | undefined => (cardinality.h
 const limitsOf = ({ options: { readMaxBytes } = {} }: HostileCase): { readonly readMaxBytes?: number } =>
   readMaxBytes === undefined ? {} : { readMaxBytes };
 
+/** Returns the bed in the response to a call, or the call's error. */
+async function water(options: GrpcTransportOptions): Promise<unknown> {
+  await using transport = createGrpcTransport(options);
+  const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
+  const outcome = call.then(({ bed }) => bed).catch((error: unknown) => error);
+  return await within(outcome, "the end of the call");
+}
+
+test.each(hostileCases)(
+  "if the server sends $name, the call gets the matching gRPC status",
+  async ({ script, want, message, requests = 1, options }) => {
+    await using server = await startScriptedServer(script);
+    const outcome = await water({ baseUrl: server.baseUrl, ...options });
+    if (want === undefined) expect(outcome).toBe(7n);
+    else {
+      expect(outcome).toBeInstanceOf(ConnectError);
+      const { code, rawMessage } = ConnectError.from(outcome);
+      expect(ConnectError.from(outcome).message).not.toContain("secret");
+      expect([Code[code], rawMessage]).toEqual([Code[want], expect.stringContaining(message ?? "")]);
+    }
+    // If a connection fails at its start, the request may or may not have arrived.
+    if (requests > 0) expect(server.requests).toBe(requests);
+  },
+);
+
 test.each(hostileCases)(
   "if the upstream sends $name, a gRPC caller gets the matching gRPC status",
   async (testCase) => {
     await using upstream = await startScriptedServer(testCase.script);
     await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(testCase));
-    await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
-    const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
-    const outcome = await within(
-      call.then(({ bed }) => bed).catch((error: unknown) => error),
-      "the end of the call",
-    );
+    const outcome = await water({ baseUrl: proxy.baseUrl });
     const want = codeOf(testCase);
     if (want === undefined) expect(outcome).toBe(7n);
     else {
