@@ -236,10 +236,8 @@ test("every attempt sends its number, all messages and the remaining timeout", a
   expect(attempts.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
   const [first = 0, second = 0, third = 0] = attempts.map(({ timeoutMs }) => timeoutMs);
   expect(first > second && second > third).toBe(true);
-  const readings = ["a", "b"].map(
-    (sensor) => ({ $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }) as const,
-  );
-  const body = Buffer.concat(readings.map((reading) => envelope(toBinary(ReadingSchema, reading))));
+  const sent = ["a", "b"].map((sensor) => ({ $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }) as const);
+  const body = Buffer.concat(sent.map((reading) => envelope(toBinary(ReadingSchema, reading))));
   for (const attempt of attempts) expect(attempt.body.equals(body)).toBe(true);
   server.close();
 });

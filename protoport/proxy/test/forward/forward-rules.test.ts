@@ -247,8 +247,7 @@ test("rename cannot set X-Forwarded-Host for a call without a host", () => {
 
 test("X-Forwarded-Host is the host of each call from the same address", () => {
   const { added } = compileForwardRules("request");
-  const hostOf = (origin: string): unknown =>
-    added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
+  const hostOf = (origin: string) => added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
   expect(["http://a.example", "https://[2001:db8::1]:8443", "http://a.example"].map(hostOf)).toEqual([
     "a.example",
     "[2001:db8::1]:8443",

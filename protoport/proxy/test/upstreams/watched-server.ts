@@ -1,4 +1,4 @@
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import type { GreenhouseClient } from "../../../testing/src/gateway/greenhouse-client.ts";
@@ -9,9 +9,7 @@ import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection,
 
 /** The service whose health is watched. */
 export const service = "greenhouse.v1.GreenhouseService";
-const watchRequest = envelope(
-  toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
-);
+const watchRequest = envelope(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })));
 
 /** A `Watch` message, whose field 1 is its status. */
 export const status = (value: number): Buffer => envelope(Buffer.of(8, value));

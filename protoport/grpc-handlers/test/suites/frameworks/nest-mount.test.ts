@@ -181,8 +181,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     const garden = await create({ gateway }, { fastify: { trustProxy: ["127.0.0.1"] } });
     Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
     const url = await listen(garden);
-    for (const address of ["192.0.2.1", "2001:db8::7"])
-      await statusOf(url + tree, { ...open, "x-forwarded-for": address });
+    for (const peer of ["192.0.2.1", "2001:db8::7"]) await statusOf(url + tree, { ...open, "x-forwarded-for": peer });
     expect(peers).toEqual(["192.0.2.1", "2001:db8::7"]);
   });
 

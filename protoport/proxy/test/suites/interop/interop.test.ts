@@ -202,7 +202,6 @@ type UnaryResult = { readonly json: unknown; readonly header: Headers; readonly 
 type StreamResult = { readonly header: Headers; readonly trailer: Headers; readonly messages: AsyncIterable<unknown> };
 const requestSizes = [27182, 8, 1828, 45904];
 const responseSizes = [31415, 9, 2653, 58979];
-
 const zeros = (size: number): { readonly body: string } => ({ body: Buffer.alloc(size).toString("base64") });
 
 function methodOf(name: string): DescMethodUnary | DescMethodStreaming {

@@ -115,7 +115,7 @@ interface UnknownPathCase {
   readonly path: string;
   /** The REST path for an RPC that is known from the start. */
   readonly known?: string;
-  readonly prefix?: string;
+  readonly requestPathPrefix?: string;
   readonly method?: string;
   /** The HTTP status before and after the reload. */
   readonly statuses: readonly [number, number];
@@ -127,11 +127,11 @@ describe("a request for an unknown path", () => {
     { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
     { path: "/nothing", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 200] },
-    { path: "/api/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 2, statuses: [404, 200] },
+    { path: "/api/beds/7:water", known: "/beds/a/{sensor}", requestPathPrefix: "/api", reads: 2, statuses: [404, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
   ])("with the known route $known, $path leads to $reads descriptor read(s) in total", async (testCase) => {
-    const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
+    const { path, known = "/sensors/{sensor}", requestPathPrefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
     let count = 0;
@@ -140,9 +140,7 @@ describe("a request for an unknown path", () => {
     const rules = [
       { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: known } },
     ] as const;
-    const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read }, rules }], {
-      requestPathPrefix: prefix,
-    });
+    const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read }, rules }], { requestPathPrefix });
     const send = async (): Promise<number> => {
       const headers = { "content-type": "application/json" };
       return (await fetch(baseUrl + path, { method, headers, body: "{}" })).status;

@@ -58,8 +58,7 @@ test.each([
   using connection = await openHttp2(proxy.address);
   // A 4 KiB message, whose field 1 is a string.
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x10, 0, 0x0a, 0xfd, 0x1f]), Buffer.alloc(4093, "a")]);
-  for (let i = 0; i < 20; i++)
-    connection.open(upload, { endStream: false }).end(Buffer.alloc(100 * message.length, message));
+  for (let i = 0; i < 20; i++) connection.open(upload, { endStream: false }).end(Buffer.alloc(409_600, message));
   await expect.poll(() => upstream.frames.filter(({ type }) => type === frameType.data).length).toBeGreaterThan(19);
   const response = connection.exchange(call).then(({ httpStatus }) => httpStatus);
   response.catch(() => undefined);

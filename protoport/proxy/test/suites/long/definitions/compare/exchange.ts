@@ -29,8 +29,7 @@ export async function exchange(
     return fromBinary(method.output, bytes);
   };
   const validation = await openValidation();
-  const routes = (router: ConnectRouter) =>
-    services.forEach((service) => router.service(service, handlersOf(service, respond)));
+  const routes = (router: ConnectRouter) => services.forEach((each) => router.service(each, handlersOf(each, respond)));
   const gateway = createTestGateway({ routes, rest, onFault: () => undefined, validation });
   const { port } = await gateway.listen({ host: "127.0.0.1" });
   try {
