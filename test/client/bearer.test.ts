@@ -7,9 +7,7 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
 let server: TestPlantServer;
-beforeAll(async () => {
-  server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n, 3n])) });
-});
+beforeAll(async () => void (server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n, 3n])) })));
 afterAll(() => server[Symbol.asyncDispose]());
 
 function clientWith(token: Parameters<typeof bearer>[0]): Client<typeof PlantService> {
@@ -22,9 +20,7 @@ test.each([
   { name: "a token", id: 1n, token: tokens.good },
   { name: "a token from a function", id: 2n, token: () => tokens.good },
   { name: "a token from an async function", id: 3n, token: () => Promise.resolve(tokens.good) },
-])("bearer sends $name", async ({ id, token }) => {
-  await expect(clientWith(token).deletePlant({ id })).resolves.toBeDefined();
-});
+])("bearer sends $name", ({ id, token }) => expect(clientWith(token).deletePlant({ id })).resolves.toBeDefined());
 
 test("bearer calls a token function for each call", async () => {
   const issued = [tokens.unknown, tokens.good, tokens.narrow];

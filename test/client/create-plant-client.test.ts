@@ -2,12 +2,8 @@ import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ClientUnaryCall, credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import {
-  createPlantClient,
-  type PlantClient,
-  PlantClientError,
-  type PlantClientOptions,
-} from "../../src/client/index.ts";
+import { createPlantClient, PlantClientError } from "../../src/client/index.ts";
+import type { PlantClient, PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { collectGarbage } from "../../protoport/testing/src/http/retained-bytes.ts";
@@ -27,11 +23,7 @@ function plantsOf({ address }: TestPlantServer, options: Partial<PlantClientOpti
 }
 
 /** Returns a call's outcome, or the code and message of its error. */
-async function deletePlant(
-  store: PlantStore,
-  options: Partial<PlantClientOptions> = {},
-  signal?: AbortSignal,
-): Promise<unknown> {
+async function deletePlant(store: PlantStore, options: Partial<PlantClientOptions> = {}, signal?: AbortSignal) {
   await using server = await startPlantServer({ store });
   using plants = plantsOf(server, options);
   try {
@@ -43,9 +35,8 @@ async function deletePlant(
   }
 }
 
-test("delete deletes a plant whose id is larger than a safe integer", async () => {
-  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted");
-});
+test("delete deletes a plant whose id is larger than a safe integer", async () =>
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted"));
 
 test("delete removes its listener from the signal after the call", async () => {
   const { signal } = new AbortController();
@@ -53,9 +44,8 @@ test("delete removes its listener from the signal after the call", async () => {
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
-test("delete returns not-found for an unknown plant", async () => {
-  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
-});
+test("delete returns not-found for an unknown plant", async () =>
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found"));
 
 test.each([2n ** 63n, -(2n ** 63n) - 1n])("delete refuses the id %s, which has more than 64 bits", async (id) => {
   using plants = openClient();
@@ -84,16 +74,13 @@ test.each([
   expect(create).not.toThrow("secret");
 });
 
-test("a call fails with UNAUTHENTICATED when the token is empty", async () => {
+test("a call fails with UNAUTHENTICATED when the token is empty", async () =>
   expect(await deletePlant(openMemoryStore(), { token: () => "" })).toEqual({
     code: "UNAUTHENTICATED",
     message: expect.stringContaining("cannot obtain the token: Error: the token is empty"),
-  });
-});
+  }));
 
-function failing(code: Code): PlantStore {
-  return fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
-}
+const failing = (code: Code) => fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
 
 test.each(
   // oxfmt-ignore
@@ -238,8 +225,7 @@ test("close closes all connections of the client", async () => {
 });
 
 test("a call fails at its deadline, with advice to repeat it", async () => {
-  const never = fakeStore({ delete: () => new Promise(() => undefined) });
-  expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
+  expect(await deletePlant(fakeStore({ delete: () => new Promise(() => undefined) }), { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",
     message: expect.stringMatching(
       /the plant may have been deleted, and without the same idempotency key a repeated call may return not-found; set timeoutMs to allow more time$/,

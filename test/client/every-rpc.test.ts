@@ -12,10 +12,7 @@ const calls: Readonly<Record<keyof typeof PlantService.method, (plants: PlantCli
 };
 
 /** Calls an RPC on a server whose handlers may throw an error. Returns each attempt's procedure, and the error. */
-async function attemptsOf(
-  call: (plants: PlantClient) => Promise<unknown>,
-  error?: ConnectError,
-): Promise<{ readonly attempts: readonly string[]; readonly message: string | undefined }> {
+async function attemptsOf(call: (plants: PlantClient) => Promise<unknown>, error?: ConnectError) {
   const attempts: string[] = [];
   const handlers = PlantService.methods.map(({ name, localName }) => [
     localName,

@@ -46,8 +46,7 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
   using folder = createTempFolder();
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
   vi.stubEnv("OTEL_TRACES_SAMPLER", "sometimes");
-  const checked = await check(folder).finally(() => vi.unstubAllEnvs());
-  expect(checked).toEqual({
+  expect(await check(folder).finally(() => vi.unstubAllEnvs())).toEqual({
     ...good,
     err: ['OpenTelemetry: unknown OTEL_TRACES_SAMPLER value "sometimes", using default', ...good.err],
   });
@@ -95,8 +94,7 @@ test.each<[name: string, environment: Readonly<Record<string, string>>, want: st
   const host = HOST.startsWith("unix:") ? `unix:${folder.file(HOST.slice("unix:".length))}` : HOST;
   const { exitCode, err } = await check(folder, { ...environment, HOST: host });
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
-  const serving = startConfigured({ ...environment, HOST: host });
-  await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
+  await expect(startConfigured({ ...environment, HOST: host })).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
 });
 
 test("check and serve refuse the same socket for HOST and PLANTSTORE_ADMIN_ADDRESS", async () => {

@@ -79,8 +79,7 @@ test("migrate --reopen undoes only the interrupted move of FROM to TO", async ()
   using second = createTempFolder();
   const others = await createStores(second);
   await interruptMove({ kind: "sqlite", path: others.from }, { kind: "sqlite", path: others.to });
-  const mixed = await runCommand(["migrate", "--reopen", `sqlite:${others.from}`, `sqlite:${to}`]);
-  expect(mixed).toMatchObject({
+  expect(await runCommand(["migrate", "--reopen", `sqlite:${others.from}`, `sqlite:${to}`])).toMatchObject({
     exitCode: 1,
     err: [expect.stringContaining("not the target of the interrupted move")],
   });

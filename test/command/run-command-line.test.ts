@@ -147,14 +147,13 @@ test("token create refuses a name that is already in the file", async () => {
 });
 
 test("serve --print-config prints effective values with their sources, and no secrets", async () => {
-  const environment = {
+  const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], {
     DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
     PLANTSTORE_TOKENS: "sixteen-characters",
     PLANTSTORE_JWT_ISSUERS: "https://user:rake@issuer.example,b",
     PLANTSTORE_JWT_KEYS_URLS: "https://a.example/?key=rake,https://b.example/?key=rake",
     PLANTSTORE_JWT_AUDIENCES: "plants",
-  };
-  const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], environment);
+  });
   const rows = out.map((line) => line.split(/ {2,}/));
   expect({ exitCode, rows }).toEqual({
     exitCode: 0,

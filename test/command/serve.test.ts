@@ -107,9 +107,8 @@ describe("a demo", () => {
     expect(await response.json()).toMatchObject(want);
   });
 
-  test("serves metrics on the configured address", async () => {
-    expect((await fetch(`http://127.0.0.1:${admin}/metrics`)).status).toBe(200);
-  });
+  test("serves metrics on the configured address", async () =>
+    expect((await fetch(`http://127.0.0.1:${admin}/metrics`)).status).toBe(200));
 
   test("prints commands with its address, its token and existing plants", () => {
     const authority = demo.baseUrl.slice("http://".length);
@@ -125,8 +124,7 @@ describe("a demo", () => {
 
   test("stores its token in a file that only its owner can read", () => {
     expect(readFileSync(".plantstore/token", "utf8")).toBe(`${demoToken()}\n`);
-    const modes = [".plantstore", ".plantstore/token"].map((name) => statSync(name).mode & 0o777);
-    expect(modes).toEqual([0o700, 0o600]);
+    expect([".plantstore", ".plantstore/token"].map((name) => statSync(name).mode & 0o777)).toEqual([0o700, 0o600]);
   });
 
   test("reports the settings that it ignores when it ends", async () => {
@@ -194,10 +192,8 @@ test("a demo keeps settings that do not change its store, and reports the others
   ].map((name) => [name, "mine"]));
   const demo = await prepareDemo({ ...kept, PLANTSTORE_WORKERS: "2", PLANTSTORE_MCP: "off", PLANTSTORE_DOCS: "" });
   expect(demo.environment).toMatchObject({ ...kept, PLANTSTORE_MCP: "on" });
-  expect([demo.ignored, demo.environment["PLANTSTORE_WORKERS"]]).toEqual([
-    ["PLANTSTORE_WORKERS", "PLANTSTORE_MCP"],
-    undefined,
-  ]);
+  const want = [["PLANTSTORE_WORKERS", "PLANTSTORE_MCP"], undefined];
+  expect([demo.ignored, demo.environment["PLANTSTORE_WORKERS"]]).toEqual(want);
 });
 
 test.for([
@@ -205,11 +201,8 @@ test.for([
   [1, ["7", "7", "7"], "Press Ctrl-C to stop."],
   [2, ["7", "8", "8"], "Press Ctrl-C to stop."],
 ] as const)("a demo with %i plants prints commands for %j", ([count, want, end]) => {
-  const lines = demoLines(
-    { token: "t", ignored: [], environment: {} },
-    { host: "h", port: 1 },
-    [7n, 8n].slice(0, count),
-  );
+  const options = { token: "t", ignored: [], environment: {} };
+  const lines = demoLines(options, { host: "h", port: 1 }, [7n, 8n].slice(0, count));
   const ids = lines.flatMap((line) => /plants\/(\d+)$|"id":"(\d+)"/.exec(line)?.slice(1).filter(Boolean) ?? []);
   expect([ids, lines.at(-1)]).toEqual([want, end]);
 });

@@ -13,9 +13,8 @@ test("token list prints all tokens, and token revoke removes only one", async ()
     ["old", "--expires", "2020-01-01T00:00:00Z"],
     ["new", "--expires", "2999-01-01T00:00:00Z"],
     ["one", "--scope", "plants:delete"],
-  ]) {
+  ])
     await run(["token", "create", ...words], environment);
-  }
   expect(await run(["token", "list"], environment)).toEqual({
     exitCode: 0,
     out: [

@@ -9,12 +9,10 @@ import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 const calls = { name: "calls", unit: "{call}", description: "Calls", kind: "counter" } as const;
 const durations = { name: "durations", unit: "s", description: "Durations", kind: "histogram", bounds: [1] } as const;
 
-function familiesWith(value: number): readonly MetricFamily[] {
-  return [
-    { ...calls, points: [{ attributes: { code: "OK" }, value }] },
-    { ...durations, points: [{ attributes: {}, counts: [value, 0], sum: value }] },
-  ];
-}
+const familiesWith = (value: number): readonly MetricFamily[] => [
+  { ...calls, points: [{ attributes: { code: "OK" }, value }] },
+  { ...durations, points: [{ attributes: {}, counts: [value, 0], sum: value }] },
+];
 
 let folder: TempFolder;
 const workers = new Map<number, ChildProcess>();
@@ -73,10 +71,9 @@ test("collectFromWorkers omits workers that do not respond in time", async () =>
   expect(await collected).toMatchObject([{ name: "plantstore.workers", points: [{ value: 0 }] }]);
 });
 
-test("findProblemsOfWorkers reports each worker's problem, and unresponsive workers", async () => {
+test("findProblemsOfWorkers reports each worker's problem, and unresponsive workers", async () =>
   expect(await findProblemsOfWorkers(workers)).toEqual({
     "store of worker 0": "problem 0",
     "process of worker 1": "not running or not responding",
     "store of worker 2": "problem 2",
-  });
-});
+  }));

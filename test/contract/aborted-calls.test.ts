@@ -9,12 +9,9 @@ import { deletePlantProcedure, fakeStore } from "../support/plants/index.ts";
 /** HTTP/2 error codes (RFC 9113 §7). */
 const noError = 0;
 const cancel = 8;
-
 const slowPlant = 7n;
 const nextPlant = 8n;
-
 const header: readonly Field[] = [...grpcHeader(deletePlantProcedure), authorized];
-
 const envelopeOf = (id: bigint): Buffer => encodeEnvelope(0, Buffer.of(8, Number(id)));
 const call = (streamId: number, id: bigint): Frame[] => [
   headersFrame(streamId, header),

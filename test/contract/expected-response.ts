@@ -2,10 +2,8 @@ import type { GatewayErrorCode, Protocol } from "@protoport/gateway";
 import type { AuthErrorCode } from "@protoport/auth/inputs";
 import type { LogErrorCode } from "@protoport/telemetry/logs";
 import type { PlantErrorCode } from "../../src/service/index.ts";
-import { decodeEnvelopes } from "../../protoport/testing/src/gateway/envelope.ts";
-import { type Field, framing, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
-import { decodeBase64Parts } from "../../protoport/testing/src/gateway/outcome.ts";
-import type { WireFormat } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { decodeBase64Parts, decodeEnvelopes, framing } from "../../protoport/testing/src/index.ts";
+import type { Field, HttpResponse, WireFormat } from "../../protoport/testing/src/index.ts";
 
 /** A situation's outcome, whatever the protocol. */
 export interface Want {
@@ -46,9 +44,8 @@ export const codes = {
   data_loss: { number: 15, httpStatus: 500 }, unauthenticated: { number: 16, httpStatus: 401 } } as const;
 
 /** Returns the response that the protocol, or for REST the plant store's contract, requires for an outcome. */
-export function expectedResponse(format: WireFormat, want: Want): ComparedResponse {
-  return want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
-}
+export const expectedResponse = (format: WireFormat, want: Want): ComparedResponse =>
+  want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 
 /** Returns a response whose body is the error record. */
 export function expectedRecord(

@@ -14,7 +14,6 @@ const envelope = encodeEnvelope(0, message);
 const packed = (bytes: Uint8Array): Buffer => encodeEnvelope(1, bytes);
 const encoding = (name: string): Field => ["grpc-encoding", name];
 const gzip = encoding("gzip");
-
 const deleted: Want = { code: "ok" };
 const invalid = (text: string): Want => ({ code: "invalid_argument", message: text });
 const unimplemented = (text: string): Want => ({ code: "unimplemented", message: text });
@@ -28,9 +27,8 @@ const notCompressed: Want = {
 const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
 
 /** Returns test cases with the same outcome, for bodies by name. */
-function casesOf(want: Want, bodies: Bodies, ...header: readonly Field[]) {
-  return Object.entries(bodies).map(([name, body]) => ({ name, body, header, want }));
-}
+const casesOf = (want: Want, bodies: Bodies, ...header: readonly Field[]) =>
+  Object.entries(bodies).map(([name, body]) => ({ name, body, header, want }));
 
 const deadlineCases = (wantOf: (text: string) => Want, ...texts: readonly string[]) =>
   texts.flatMap((text) => casesOf(wantOf(text), { [`a deadline of "${text}"`]: envelope }, ["grpc-timeout", text]));

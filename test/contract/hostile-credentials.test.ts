@@ -19,7 +19,6 @@ import { expectedResponse, actualResponse, type Want } from "./expected-response
 const plant = 7n;
 const nowS = Math.floor(Date.now() / 1000);
 const { log, text: logged } = openLogLines("trace");
-
 let key: SigningKey;
 let stranger: SigningKey;
 let provider: IdentityProvider;
@@ -58,9 +57,8 @@ const malformed = unauthenticated(malformedText, "invalid_request");
 const invalid = unauthenticated("the token is not valid", "invalid_token");
 const expired = unauthenticated("the token has expired", "invalid_token");
 
-function base64url(value: object | string): string {
-  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
-}
+const base64url = (value: object | string): string =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 
 async function partsOf(token: Promise<string>): Promise<[string, string, string]> {
   const [head = "", body = "", signature = ""] = (await token).split(".");
@@ -81,8 +79,7 @@ interface TestCase {
 }
 
 const deep = "[".repeat(2500) + "]".repeat(2500);
-const pemOf = (): string | Buffer =>
-  createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" });
+const pemOf = () => createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" });
 
 async function withOtherPayload(): Promise<string> {
   const [head, , signature] = await partsOf(provider.sign());
@@ -210,8 +207,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential checked o
   afterAll(() => guarded[Symbol.asyncDispose]());
 
   test.each(testCases)("is refused ($name over $wire.name)", async ({ wire, credentials, want }) => {
-    const response = await responseTo(wire, await credentials(), guarded);
-    expect(response).toStrictEqual(expectedResponse(wire.format, want));
+    expect(await responseTo(wire, await credentials(), guarded)).toStrictEqual(expectedResponse(wire.format, want));
   });
 
   test.each(wiresWithTools)("is refused over $name if it lacks the scope", async (wire) => {

@@ -17,9 +17,8 @@ interface TestCase {
 }
 
 /** Returns test cases, one per request, that share a response after which the connection stays open. */
-function staysOpen(want: TestCase["want"], requests: Readonly<Record<string, string>>): readonly TestCase[] {
-  return Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: false }));
-}
+const staysOpen = (want: TestCase["want"], requests: Readonly<Record<string, string>>): readonly TestCase[] =>
+  Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: false }));
 
 /** Returns test cases, one per request, that share a response after which the connection closes. */
 function closes(want: TestCase["want"], requests: Readonly<Record<string, string>>): readonly TestCase[] {
@@ -37,14 +36,12 @@ const unknownCoding: Refusal = { httpStatus: 400, error: 12, message: "the trans
 const codingOfHttp10 = refusal("Transfer-Encoding is not allowed in HTTP/1.0");
 const urlTooLong: Refusal = { httpStatus: 414, error: 8, message: "the URL is longer than 8192 bytes" };
 const headerTooLarge: Refusal = { httpStatus: 431, error: 8, message: "the header fields are larger than 16384 bytes" };
-
 const withLine = (line: string): string => `${line}\r\nhost: x\r\n${credential}\r\n`;
 const withHost = (fields: string): string => `DELETE /plants/7 HTTP/1.1\r\n${fields}${credential}\r\n`;
 const withFields = (fields: string, body = ""): string =>
   `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\n${fields}\r\n${credential}\r\n${body}`;
 const inChunks = (body: string): string => withFields("transfer-encoding: chunked", body);
-const ofHttp10 = (fields: string, body = ""): string =>
-  `DELETE /plants/7 HTTP/1.0\r\n${fields}${credential}\r\n${body}`;
+const ofHttp10 = (fields: string, body = "") => `DELETE /plants/7 HTTP/1.0\r\n${fields}${credential}\r\n${body}`;
 
 const targetCases: readonly TestCase[] = [
   ...staysOpen("deleted", {
@@ -316,7 +313,6 @@ describe.concurrent("a server with HTTP/1.1", () => {
       // The probe gets its response after the server has read the invalid bytes.
       await exchangeHttp1(server.address, { httpMethod: "GET", path: "/livez", header: [] });
       release();
-
       expect((await connection.readResponse()).httpStatus).toBe(204);
       const last = await connection.readResponse();
       expect(last.httpStatus).toBe(httpStatus);

@@ -4,7 +4,6 @@ import { type Field, frameFlag, headersFrame, heldRows, openFrames, type StreamE
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 type TestCase = { readonly name: string; readonly header: readonly Field[]; readonly want: StreamEnd };
-
 const deleted: StreamEnd = { kind: "responded", httpStatus: 204 };
 const refused: StreamEnd = { kind: "responded", httpStatus: 400 };
 // A malformed request is a PROTOCOL_ERROR stream error (RFC 9113 §8.1.1).
@@ -46,7 +45,6 @@ describe("an HTTP/2 request", () => {
       connection.send(headersFrame(1, sent, frameFlag.endStream));
       expect(await connection.readEnd(1)).toStrictEqual(want);
       expect(plants.has(7n)).toBe(want !== deleted);
-
       connection.send(headersFrame(3, header({ ":path": "/plants/8" }), frameFlag.endStream));
       expect(await connection.readEnd(3)).toStrictEqual(deleted);
     },

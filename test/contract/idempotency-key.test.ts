@@ -22,7 +22,6 @@ const ann = bearer("ann-0123456789");
 const bob = bearer("bob-0123456789");
 const annOfOne = bearer("one~ann-0123456789");
 const annOfTwo = bearer("two~ann-0123456789");
-
 const ok: Want = { code: "ok" };
 const reused: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
 const invalid: Want = {

@@ -32,11 +32,8 @@ describe("a deletion", () => {
     want.delete(id);
     const { format, httpVersion } = wire;
     const request = deletePlantRequest(format, id, [authorized]);
-
-    const first = await ask(httpVersion, request);
-    expect(readOutcome(format, first)).toStrictEqual({ code: 0, message: "" });
+    expect(readOutcome(format, await ask(httpVersion, request))).toStrictEqual({ code: 0, message: "" });
     expect(plants).toStrictEqual(want);
-
     const second = await ask(httpVersion, request);
     expect(readOutcome(format, second)).toStrictEqual({ code: 5, message: `plant ${String(id)} not found` });
     expect(plants).toStrictEqual(want);

@@ -1,6 +1,5 @@
-import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
-import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { type WireFormatName } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { encodeEnvelope } from "../../protoport/testing/src/index.ts";
+import type { Field, HttpRequest, WireFormatName } from "../../protoport/testing/src/index.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import type { ComparedResponse } from "./expected-response.ts";
 
@@ -15,12 +14,10 @@ export interface NoCallTestCase {
 }
 
 type Fields = Readonly<Record<string, string>>;
-
 const noProcedure = "/plantstore.v1.PlantService/PlantForest";
 const message = encodeEnvelope(0, Buffer.from([8, 7]));
 const connectVersion: Field = ["connect-protocol-version", "1"];
 const typed = (contentType: string, ...more: readonly Field[]): Field[] => [["content-type", contentType], ...more];
-
 const nothingHere = "no route matches this path";
 const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
 const notAllowed = (httpMethod: string): string => `${httpMethod} is not allowed for this path`;
@@ -59,7 +56,6 @@ const ask = (httpMethod: string, path: string, ...header: readonly Field[]): Htt
 });
 
 type Row = readonly [name: string, caller: WireFormatName, request: HttpRequest, want: ComparedResponse];
-
 const grpcTypes = ["application/grpc", "application/grpc+proto", "application/grpc+json"];
 const webTypes = ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"];
 const plantMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"];

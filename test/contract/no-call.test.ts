@@ -21,8 +21,7 @@ describe("a request that matches no RPC", () => {
   test.each<TestCase>(testCases)(
     "$name (HTTP/$httpVersion), and no plant is deleted",
     async ({ request, want, httpVersion }) => {
-      const authentic = { ...request, header: [...request.header, authorized] };
-      const response = await ask(httpVersion, authentic);
+      const response = await ask(httpVersion, { ...request, header: [...request.header, authorized] });
       expect(actualResponse(formatOf(response), response)).toStrictEqual(received(request, want));
       expect(plants).toStrictEqual(new Set([7n]));
     },

@@ -7,7 +7,6 @@ import { authorized, startPlantServer, type TestPlantServer } from "../support/s
 
 const long = "Q".repeat(7_000);
 const maxRepeated = 100;
-
 const rpcPath = "/plantstore.v1.PlantService/DeletePlant";
 const rest: HttpRequest = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
 const withField = (...field: Field): HttpRequest => ({ ...rest, header: [authorized, field] });
@@ -45,9 +44,7 @@ const testCases: readonly { readonly name: string; readonly request: HttpRequest
 
 describe.concurrent("a response", () => {
   let server: TestPlantServer;
-  beforeAll(async () => {
-    server = await startPlantServer({ store: openMemoryStore(new Set()) });
-  });
+  beforeAll(async () => void (server = await startPlantServer({ store: openMemoryStore(new Set()) })));
   afterAll(() => server[Symbol.asyncDispose]());
 
   test.each(testCases)("never repeats a long $name in full", async ({ request }) => {

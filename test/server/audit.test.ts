@@ -94,16 +94,14 @@ describe("the audit line", () => {
     const { token = "", response } = responses.get(requestId) ?? {};
     const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
     expect(lines).toHaveLength(1);
-    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
-      testCase.want(),
-    );
+    const found = Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)));
+    expect(found).toEqual(testCase.want());
     expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
     if (token !== "!") expect(log.text()).not.toContain(token);
   });
 
-  test("is written exactly once for each call", () => {
-    expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
-  });
+  test("is written exactly once for each call", () =>
+    expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length));
 });
 
 describe("the audit line for a failed call", () => {

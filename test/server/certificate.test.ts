@@ -12,22 +12,17 @@ function put(folder: TempFolder, { cert, key }: Certificate): void {
 }
 
 /** Starts a server with a folder's certificate. */
-function serve(folder: TempFolder): Promise<ConfiguredServer> {
-  return startConfigured({
+const serve = (folder: TempFolder): Promise<ConfiguredServer> =>
+  startConfigured({
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
     TLS_CERT_FILE: folder.file("cert.pem"),
     TLS_KEY_FILE: folder.file("key.pem"),
   });
-}
 
 const messagesOf = (server: ConfiguredServer): readonly unknown[] => server.lines().map(({ msg }) => msg);
 
 /** Opens a TLS connection that trusts only `ca`. */
-async function connectTls(
-  { port }: ConfiguredServer,
-  ca: string,
-  protocols: string[] = ["http/1.1"],
-): Promise<TLSSocket> {
+async function connectTls({ port }: ConfiguredServer, ca: string, protocols: string[] = ["http/1.1"]) {
   const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: protocols });
   await within(once(socket, "secureConnect"), "the handshake");
   return socket;

@@ -8,13 +8,11 @@ import { problemsOf } from "../support/server/problems-of.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 type Texts = Record<string, string>;
-
 const minimal: Texts = { DATABASE_URL: "memory:" };
 const publicUrlProblem =
   "must be an http or https URL without a query, fragment or credentials, such as https://api.example";
 const socketModeProblem = "must be a file mode of three octal digits, such as 660";
 const someFile = fileURLToPath(import.meta.url);
-
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const databaseUrl = "postgres://ann:secret@db/p";
@@ -23,9 +21,7 @@ writeFileSync(databaseUrlFile, `${databaseUrl}\n`);
 const otherUrlFile = folder.file("other-url");
 writeFileSync(otherUrlFile, "memory:");
 
-function configurationOf(environment: Texts, flags: Texts = {}): Configuration {
-  return readConfiguration({ environment, flags });
-}
+const configurationOf = (environment: Texts, flags: Texts = {}) => readConfiguration({ environment, flags });
 
 const wrapped = [
   { around: "a space before it", wrap: (text: string): string => ` ${text}` },
@@ -47,8 +43,7 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   "$variable=$text with $around is refused by readConfiguration",
   ({ variable, text, wrap }) => {
     const base = variable.startsWith("DATABASE_URL") ? {} : minimal;
-    const problems = problemsOf({ ...base, [variable]: wrap(text) });
-    expect(problems[0]).toContain(`${variable} must `);
+    expect(problemsOf({ ...base, [variable]: wrap(text) })[0]).toContain(`${variable} must `);
   },
 );
 
@@ -255,23 +250,20 @@ test("readConfiguration reads the database URL from a file", () => {
   expect(database).toEqual({ kind: "postgres", url: databaseUrl, urlFile: databaseUrlFile });
 });
 
-test("readConfiguration refuses a missing database", () => {
-  expect(problemsOf({})).toEqual(["DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"]);
-});
+test("readConfiguration refuses a missing database", () =>
+  expect(problemsOf({})).toEqual(["DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"]));
 
-test("readConfiguration reports all problems together", () => {
-  expect(problemsOf({ PORT: "x", LOG_LEVEL: "y", HOST: " ", TLS_CERT_FILE: someFile })).toHaveLength(5);
-});
+test("readConfiguration reports all problems together", () =>
+  expect(problemsOf({ PORT: "x", LOG_LEVEL: "y", HOST: " ", TLS_CERT_FILE: someFile })).toHaveLength(5));
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
   "HOST=%s requires a persistent store and credentials",
-  (host) => {
+  (host) =>
     expect(problemsOf({ ...minimal, HOST: host })).toEqual([
       "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
       "HOST must be a loopback address unless one of PLANTSTORE_TOKEN_HASHES_FILE, PLANTSTORE_TOKENS, " +
         "PLANTSTORE_JWT_ISSUERS or PLANTSTORE_INTROSPECTION_URL is set",
-    ]);
-  },
+    ]),
 );
 
 test.each(["sqlite:plants.db", "memory:"])("with %s, readConfiguration refuses several workers", (url) => {

@@ -18,8 +18,7 @@ async function serve(options: Partial<PlantServerOptions> = {}): Promise<Served>
   const store = openMemoryStore(new Set([1n, 2n, 3n]));
   const server = createPlantServer({ store, verifier: testVerifier, ...options });
   const { address, port } = await server.listen({});
-  const baseUrl = `http://${address}:${port}`;
-  return { ...server, baseUrl, port, [Symbol.asyncDispose]: () => server.close() };
+  return { ...server, baseUrl: `http://${address}:${port}`, port, [Symbol.asyncDispose]: () => server.close() };
 }
 
 async function statusOf(url: string, method: string, token: string | undefined = tokens.good): Promise<number> {

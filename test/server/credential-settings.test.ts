@@ -6,7 +6,6 @@ import { credentialSourcesOf, settingNamesOfSources, tokenSourcesOf } from "../.
 import { problemsOf } from "../support/server/problems-of.ts";
 
 type Texts = Record<string, string>;
-
 const someFile = fileURLToPath(import.meta.url);
 const jwt: Texts = { PLANTSTORE_JWT_ISSUERS: "https://id.example", PLANTSTORE_JWT_AUDIENCES: "plants" };
 const introspection: Texts = {
@@ -17,9 +16,8 @@ const introspection: Texts = {
 
 const defaults: Texts = { DATABASE_URL: "memory:" };
 
-function sourcesOf(environment: Texts): TokenSources | undefined {
-  return tokenSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }));
-}
+const sourcesOf = (environment: Texts): TokenSources | undefined =>
+  tokenSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }));
 
 // oxfmt-ignore
 const issuer: JwtSource = {
@@ -32,9 +30,8 @@ test.each([
   ["a file of token hashes", "token hashes", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }],
   ["JWTs and introspection", "JWTs of https://id.example; introspection", { ...jwt, ...introspection }],
 ])('credentialSourcesOf describes %s as "%s"', (_name, want, environment) => {
-  expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(
-    want,
-  );
+  const found = credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }));
+  expect(found).toBe(want);
 });
 
 test.for([
@@ -45,9 +42,7 @@ test.for([
 });
 
 describe("tokenSourcesOf", () => {
-  test("returns undefined without settings", () => {
-    expect(sourcesOf({})).toBeUndefined();
-  });
+  test("returns undefined without settings", () => expect(sourcesOf({})).toBeUndefined());
 
   test.each<[name: string, environment: Texts, want: Partial<TokenSources>]>(
     // oxfmt-ignore

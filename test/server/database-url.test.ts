@@ -111,7 +111,7 @@ describe("the certificates of a database URL", () => {
   const expired = createCertificate("expired", new Date("2021-01-01"));
   const future = createCertificate("future", new Date("2099-12-31"), new Date("2090-01-01"));
   // oxfmt-ignore
-  const cases = [
+  test.each([
     { name: "a file that is not PEM", file: "ca.pem", text: "not a certificate",
       problem: /ca\.pem.*: the file must contain certificates/ },
     { name: "half a bundle", file: "ca.pem", text: `${renewed?.cert}${authority?.cert.slice(0, 200)}`,
@@ -126,9 +126,7 @@ describe("the certificates of a database URL", () => {
       problem: /cert\.pem and .*key\.pem.*: the private key does not belong/ },
     { name: "an empty key", file: "key.pem", text: "",
       problem: /key\.pem.*: the files must be a PEM certificate and its/ },
-  ];
-
-  test.each(cases)("stay in use when $name replaces a valid file", async ({ file, text, problem }) => {
+  ])("stay in use when $name replaces a valid file", async ({ file, text, problem }) => {
     using folder = createTempFolder();
     const contents: Record<string, string> = {
       "ca.pem": authority?.cert ?? "",

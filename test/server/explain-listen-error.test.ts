@@ -24,6 +24,4 @@ test.each([
   { name: "an error of chmod()", reason: Object.assign(new Error("chmod"), { code: "EPERM", syscall: "chmod" }) },
   { name: "an error of the store", reason: Object.assign(new Error("cannot open"), { code: "ERR_STORE_OPEN" }) },
   { name: "an error without a code", reason: new Error("the port was released") },
-])("explainListenError returns $name unchanged", ({ reason }) => {
-  expect(explainListenError(reason, at)).toBe(reason);
-});
+])("explainListenError returns $name unchanged", ({ reason }) => expect(explainListenError(reason, at)).toBe(reason));

@@ -7,9 +7,8 @@ import { ServerReflection } from "@protoport/gateway/reflection";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
-function transportTo({ address: { address, port } }: TestPlantServer): Transport {
-  return createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
-}
+const transportTo = ({ address: { address, port } }: TestPlantServer): Transport =>
+  createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
 
 async function* listServices() {
   yield { messageRequest: { case: "listServices", value: "*" } } as const;

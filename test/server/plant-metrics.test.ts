@@ -42,9 +42,8 @@ afterAll(async () => {
 });
 
 /** Returns how a request changes one metric's samples. */
-async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
-  return await addedBy(name, () => exchange(server, version, request));
-}
+const added = async (name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> =>
+  await addedBy(name, () => exchange(server, version, request));
 
 async function addedBy(name: string, act: () => Promise<unknown>): Promise<Sample[]> {
   const before = readSamples(await scrape(server));
@@ -63,8 +62,7 @@ const good = [bearer(token)];
 /** Returns the HEADERS frame for a call whose message has not been sent. */
 function openCall(streamId: number): Frame {
   const { path, header } = deletePlantRequest(wireFormats.grpc, 1n, good);
-  const pseudo = postHeader().filter(([name]) => name !== ":path");
-  return headersFrame(streamId, [...pseudo, [":path", path], ...header]);
+  return headersFrame(streamId, [...postHeader().filter(([name]) => name !== ":path"), [":path", path], ...header]);
 }
 
 const probe: HttpRequest = { httpMethod: "GET", path: "/livez", header: [] };
@@ -191,13 +189,12 @@ test("metrics count failed batches separately", () => {
   using metrics = new PlantMetrics("sqlite");
   for (const error of [undefined, new Error("the disk is full"), undefined]) metrics.onBatch([])(error);
   const points = metrics.collect().find(({ name }) => name === "db.client.operation.duration")?.points ?? [];
-  const want = [
-    [undefined, 2],
-    ["_OTHER", 1],
-  ];
   expect(
     points.map((point) => [point.attributes["error.type"], "counts" in point && point.counts.reduce((a, b) => a + b)]),
-  ).toEqual(want);
+  ).toEqual([
+    [undefined, 2],
+    ["_OTHER", 1],
+  ]);
 });
 
 test("metrics have the number of open connections and the readiness", async () => {
@@ -342,11 +339,10 @@ test("metrics report waiting deletions by reason, even for a store without a que
   await using simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
-    const want = [
+    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual([
       [{ plantstore_wait_reason: "batch" }, 0],
       [{ plantstore_wait_reason: "lock" }, 0],
-    ];
-    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual(want);
+    ]);
   }
 });
 
@@ -367,10 +363,8 @@ test("both pages about metrics have exactly the metrics, with their kinds and la
   );
   for (const { name, labels } of readSamples(text)) {
     const known = labelsOf.get(name) ?? labelsOf.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? [];
-    expect(
-      Object.keys(labels).filter((label) => label !== "le" && !known.includes(label)),
-      name,
-    ).toEqual([]);
+    const found = Object.keys(labels).filter((label) => label !== "le" && !known.includes(label));
+    expect(found, name).toEqual([]);
   }
   const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);

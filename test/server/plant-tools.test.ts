@@ -26,19 +26,15 @@ afterAll(async () => {
 });
 
 /** Returns the status, a challenge, and the body's JSON. */
-async function send(
-  request: HttpRequest,
-): Promise<{ httpStatus: number; challenge: string | undefined; body: Record<string, unknown> }> {
+async function send(request: HttpRequest) {
   const { httpStatus, header, body } = await connections.exchange(server.address, "1.1", request);
   return { httpStatus, challenge: fieldValue(header, "www-authenticate"), body: JSON.parse(String(body)) };
 }
 
-function deletePlant(id: unknown, token: string = tokens.good, meta: object = {}): HttpRequest {
-  return statelessRequest("tools/call", { name: tool, arguments: { id }, _meta: meta }, [bearer(token)]);
-}
+const deletePlant = (id: unknown, token: string = tokens.good, meta: object = {}): HttpRequest =>
+  statelessRequest("tools/call", { name: tool, arguments: { id }, _meta: meta }, [bearer(token)]);
 
 const succeeded = (): object => ({ result: { structuredContent: {}, content: [{ type: "text", text: "{}" }] } });
-
 const failed = (text: string): object => ({ result: { isError: true, content: [{ type: "text", text }] } });
 
 describe("the tool DeletePlant", () => {

@@ -12,9 +12,7 @@ import { startConfigured } from "../support/server/start-configured.ts";
 const certificate = createCertificate("another program");
 
 /** Returns the warning for a port, by default of 127.0.0.1. */
-function describePort(port: number, host = "127.0.0.1") {
-  return describePortUser({ host, port });
-}
+const describePort = (port: number, host = "127.0.0.1") => describePortUser({ host, port });
 
 const answerWith =
   (status: number, body = ""): RequestListener =>
@@ -34,9 +32,8 @@ test.each<[name: string, server: Server]>([
   await using other = await startOnLoopback(server);
   const { port } = other.address;
   const warning = `port ${port} is in use, and no plant store responds; stop the program that uses it, or choose another PORT`;
-  expect(
-    await Promise.all(["127.0.0.1", "0.0.0.0", "::", "localhost"].map((host) => describePort(port, host))),
-  ).toEqual(Array.from({ length: 4 }, () => warning));
+  const found = await Promise.all(["127.0.0.1", "0.0.0.0", "::", "localhost"].map((host) => describePort(port, host)));
+  expect(found).toEqual(Array.from({ length: 4 }, () => warning));
   expect(await describePort(port, "unix:/run/plants.sock")).toBeUndefined();
 });
 
@@ -46,9 +43,8 @@ function sendEndlessly(response: Parameters<RequestListener>[1]): void {
   response.write(" ".repeat(65_536));
 }
 
-test("a free port and port 0 cause no warning", async () => {
-  expect([await describePort(await freePort()), await describePort(0)]).toEqual([undefined, undefined]);
-});
+test("a free port and port 0 cause no warning", async () =>
+  expect([await describePort(await freePort()), await describePort(0)]).toEqual([undefined, undefined]));
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

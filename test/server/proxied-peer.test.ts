@@ -107,8 +107,7 @@ test.each(invalidHeaders)(
   "with $name, a trusted proxy's connection is closed without a response",
   async ({ pieces }) => {
     await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
-    const socket = await openWith(server.address, pieces);
-    expect(await createByteReader(socket).atEnd()).toBe(true);
+    expect(await createByteReader(await openWith(server.address, pieces)).atEnd()).toBe(true);
   },
 );
 
@@ -117,8 +116,7 @@ test.each([
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
 ])("a server treats an untrusted peer's $name PROXY header as invalid HTTP", async ({ header }) => {
   const log = openLogLines("info");
-  const trustedProxies = ["192.0.2.1"];
-  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
+  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: ["192.0.2.1"], log: log.log });
   const untrusted = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
   const { httpStatus } = await overHttp1(untrusted, createByteReader(untrusted), "a").readResponse();
   expect(httpStatus).toBe(400);

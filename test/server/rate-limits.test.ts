@@ -43,9 +43,8 @@ describe.each(wiresWithTools)("$name", (wire) => {
     const limit = { "ratelimit-policy": `"${name}";q=1;w=1000`, ratelimit: `"${name}";r=0;t=${waitS}` };
     const message = `too many calls: the ${name} limit is 0.001 per second`;
     const want = { code: "resource_exhausted", errorCode: "ERR_RATE_LIMITED", message } as const;
-    expect(actualResponse(wire.format, response)).toEqual(
-      expectedResponse(wire.format, { ...want, fields: { "retry-after": waitS, ...limit } }),
-    );
+    const found = actualResponse(wire.format, response);
+    expect(found).toEqual(expectedResponse(wire.format, { ...want, fields: { "retry-after": waitS, ...limit } }));
   });
 });
 
@@ -71,8 +70,7 @@ const names: Readonly<Record<number, string>> = {
 };
 
 async function codeOf(server: TestPlantServer, header: readonly Field[]): Promise<string> {
-  const response = await call(server, rest, header);
-  const { error }: { error: number } = JSON.parse(String(response.body));
+  const { error }: { error: number } = JSON.parse(String((await call(server, rest, header)).body));
   return names[error] ?? String(error);
 }
 
@@ -93,7 +91,6 @@ test("rates do not apply to probes and health checks", async () => {
   const probe = { httpMethod: "GET", path: "/readyz", header: [] };
   const header: readonly Field[] = [["content-type", "application/json"]];
   const health = { httpMethod: "POST", path: "/grpc.health.v1.Health/Check", header, body: Buffer.from("{}") };
-  for (const request of [probe, health, probe, health]) {
+  for (const request of [probe, health, probe, health])
     expect((await exchange(server.address, "1.1", request)).httpStatus).toBe(200);
-  }
 });

@@ -65,16 +65,14 @@ describe("x-request-id", () => {
 
   test.each(wiresWithTools)("is returned and logged over $name for a success, an error and a refusal", async (wire) => {
     for (const [id, ...credentials] of [[7n, authorized], [8n, authorized], [7n]] as const) {
-      const request = deletePlantRequest(wire.format, id, [...credentials, sent]);
-      expect(await server.idsOf(wire, request)).toEqual(accepted);
+      expect(await server.idsOf(wire, deletePlantRequest(wire.format, id, [...credentials, sent]))).toEqual(accepted);
     }
   });
 
   test.each(wiresWithTools)(
     "is generated over $name for an error, or for a success if requested always",
     async (wire) => {
-      const ask = (to: LoggedServer, id: bigint): Promise<Ids> =>
-        to.idsOf(wire, deletePlantRequest(wire.format, id, [authorized]));
+      const ask = (to: LoggedServer, id: bigint) => to.idsOf(wire, deletePlantRequest(wire.format, id, [authorized]));
       expect((await ask(server, 7n)).returned).toEqual([]);
       for (const { returned, logged } of [await ask(server, 8n), await ask(always, 7n)]) {
         expect(returned).toEqual([expect.stringMatching(generatedId)]);

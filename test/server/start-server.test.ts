@@ -9,7 +9,7 @@ import { logUpkeep, watchStoreFailure } from "../../src/server/start-server.ts";
 import { silentLog } from "@protoport/telemetry/logs";
 import { createByteReader, exchangeHttp1, fieldValue, openSocket, overHttp1 } from "@protoport/testing/http";
 // oxfmt-ignore
-import { createSigningKey, createTempFolder, type IdentityProvider, openLogLines, startIdentityProvider, testAudience,
+import { createSigningKey, createTempFolder, openLogLines, startIdentityProvider, testAudience,
   within
 } from "@protoport/testing/process";
 import { fakeStore } from "../support/plants/fake-store.ts";
@@ -38,9 +38,7 @@ async function request({ baseUrl }: ConfiguredServer, method: string, path: stri
   };
 }
 
-async function startProvider(): Promise<IdentityProvider> {
-  return await startIdentityProvider(await createSigningKey("ES256", "key"));
-}
+const startProvider = async () => await startIdentityProvider(await createSigningKey("ES256", "key"));
 
 test("a server warns that no credentials are configured", async () => {
   const server = await startConfigured({});
@@ -81,11 +79,9 @@ describe("a server behind a trusted proxy", () => {
 test("a server logs that it has stopped after its store is closed", async () => {
   using folder = createTempFolder();
   const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
-  const write = (line: string): unknown =>
-    isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
+  const write = (line: string) => isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
-  const server = await startConfigured(environment, { logDestination: { write } });
-  await server.drain();
+  await (await startConfigured(environment, { logDestination: { write } })).drain();
   expect(isOpenAt).toContainEqual(["draining", true]);
   expect(isOpenAt).toContainEqual(["stopped", false]);
 });
@@ -180,9 +176,8 @@ describe("the protected resource metadata (RFC 9728)", () => {
     const address = { address: "127.0.0.1", port: server.port };
     const refused = await exchangeHttp1(address, { httpMethod, path: `/api${path}`, header: [] });
     const documentPath = `/.well-known/oauth-protected-resource${resource}`;
-    expect(fieldValue(refused.header, "www-authenticate")).toBe(
-      `Bearer realm="plantstore", resource_metadata="https://plants.example${documentPath}"`,
-    );
+    const want = `Bearer realm="plantstore", resource_metadata="https://plants.example${documentPath}"`;
+    expect(fieldValue(refused.header, "www-authenticate")).toBe(want);
     const document = await exchangeHttp1(address, { httpMethod: "GET", path: documentPath, header: [] });
     expect(JSON.parse(String(document.body))).toMatchObject({ resource: `https://plants.example${resource}` });
     const header = [["authorization", "Bearer sixteen-characters"]] as const;
@@ -204,9 +199,8 @@ describe("startServer", () => {
     writeFileSync(folder.file("tokens"), "");
     const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
     await using other = await start({});
-    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(
-      `port ${other.port} of 127.0.0.1 is in use`,
-    );
+    const refused = start({ ...watched, PORT: String(other.port) });
+    await expect(refused).rejects.toThrow(`port ${other.port} of 127.0.0.1 is in use`);
     await expect(start({ ...watched, PLANTSTORE_ADMIN_ADDRESS: String(other.port) })).rejects.toThrow(
       `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${other.port} of 127.0.0.1 is in use`,
     );
@@ -280,10 +274,7 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
   ],
 )("logUpkeep logs the event $event.kind in one line with all its fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
-  const write =
-    (at: string) =>
-    (fields: object, text?: string): void =>
-      void lines.push([at, fields, text]);
+  const write = (at: string) => (fields: object, text?: string) => void lines.push([at, fields, text]);
   logUpkeep({ info: write("info"), warn: write("warn") })(event);
   const { kind: _, ...fields } = event;
   expect(lines).toEqual([[level, { ...fields, ...(errorCode && { errorCode }) }, msg]]);

@@ -35,11 +35,7 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
   const address = await server.listen({});
   const prefix = (options.publicUrl?.pathname ?? "").replace(/\/$/, "");
   // With fetch, all tests in this file would take twice as long.
-  const send = async (
-    httpMethod: string,
-    path: string,
-    header: Readonly<Record<string, string>> = {},
-  ): Promise<Response> => {
+  const send = async (httpMethod: string, path: string, header: Readonly<Record<string, string>> = {}) => {
     const response = await exchangeHttp1(address, { httpMethod, path, header: Object.entries(header) });
     const headers = response.header.map(([name, value]): [string, string] => [name, value]);
     const body = response.httpStatus === 204 ? null : Uint8Array.from(response.body);
@@ -78,7 +74,6 @@ const peerEndpoint: Partial<PlantServerOptions> = {
   endpoints: [{ path: "/peer", open: true, handle: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
 };
 const forwarded = { "x-forwarded-for": "203.0.113.7", forwarded: "for=203.0.113.8" };
-
 const bodyOf = async (response: Promise<Response>): Promise<string> => await (await response).text();
 
 async function statusOf(response: Promise<Response>): Promise<number> {
@@ -221,10 +216,8 @@ const logs = levels.flatMap((level) => audits.map((audit) => ({ level, audit }))
 test.each(logs)(
   "metrics count, and the audit trail may list, each call with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit in the environment",
   async ({ level, audit }) => {
-    await using server = await startConfigured(
-      { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" },
-      { collectsMetrics: true },
-    );
+    const options = { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" };
+    await using server = await startConfigured(options, { collectsMetrics: true });
     for (const token of ["token-of-the-wiring-test", "wrong"]) {
       const headers = { connection: "close", authorization: `Bearer ${token}` };
       await (await fetch(`${server.baseUrl}/plants/7`, { method: "DELETE", headers })).body?.cancel();

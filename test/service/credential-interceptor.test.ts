@@ -93,8 +93,7 @@ test.each(guarded)(
       ...(guard !== "admit" && { interceptors }),
     });
     await using listening = await listenForTests(gateway);
-    const tool = toolNameOf("/plantstore.v1.PlantService/DeletePlant");
-    const params = { name: tool, arguments: { id: "1" } };
+    const params = { name: toolNameOf("/plantstore.v1.PlantService/DeletePlant"), arguments: { id: "1" } };
     const header = [["authorization", `Bearer ${token}`]] as const;
     const response = await exchangeHttp1(listening.address, statelessRequest("tools/call", params, header));
     expect(response.httpStatus).toBe(httpStatus);

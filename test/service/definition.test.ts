@@ -28,19 +28,14 @@ function interfaceOf({ service, messageType }: Pick<FileDescriptorProto, "servic
 }
 
 function fieldsOf({ name, field }: DescriptorProto): unknown {
-  const fields = field.map(({ name: of, number, type, label, proto3Optional }) => [
-    of,
-    number,
-    type,
-    label,
-    proto3Optional,
-  ]);
-  return { name, fields };
+  return {
+    name,
+    fields: field.map(({ name: of, number, type, label, proto3Optional }) => [of, number, type, label, proto3Optional]),
+  };
 }
 
-test("the Connect stubs match the protobuf definition", () => {
-  expect(interfaceOf(file_plantstore_v1_plant_service.proto)).toEqual(interfaceOf(compileDefinition()));
-});
+test("the Connect stubs match the protobuf definition", () =>
+  expect(interfaceOf(file_plantstore_v1_plant_service.proto)).toEqual(interfaceOf(compileDefinition())));
 
 test("the grpc-js stubs send the same bytes as the Connect stubs", () => {
   expect(Object.keys(PlantServiceService)).toEqual(PlantService.methods.map(({ localName }) => localName));

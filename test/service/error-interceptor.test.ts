@@ -1,12 +1,6 @@
 import { createServer } from "node:http2";
-import {
-  type Client,
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  createClient,
-  type Interceptor,
-} from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { Client, ConnectRouter, Interceptor } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "@protoport/gateway";
@@ -50,7 +44,6 @@ const failing: Interceptor = (next) => (request) =>
 const { log, lines } = openLogLines("info");
 const toError = createSafeErrors({ log });
 const interceptors = [createErrorInterceptor(toError), failing];
-
 type Server = { readonly baseUrl: string; close(): Promise<unknown> };
 
 // oxfmt-ignore

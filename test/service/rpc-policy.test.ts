@@ -6,7 +6,6 @@ import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts
 import { policyOf } from "../../src/service/rpc-policy.ts";
 
 const rpcs = PlantService.methods.map(({ name }) => ({ name, policy: policyOf(`/${PlantService.typeName}/${name}`) }));
-
 const read = (page: string): string => readFileSync(join(projectFolder, "docs/how-to", page), "utf8");
 
 test("authentication.md lists each RPC's scope", () => {

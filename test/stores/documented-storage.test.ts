@@ -29,9 +29,8 @@ const documented = rowsBelow("| outcome |").map(([name = "", gets = ""]) => {
   return { name, outcome, errorCode: /`(ERR_\w+)`/.exec(gets)?.[1] };
 });
 
-test("the table of outcomes lists every outcome", () => {
-  expect(documented.map(({ outcome }) => outcome)).toEqual(Object.keys(outcomes));
-});
+test("the table of outcomes lists every outcome", () =>
+  expect(documented.map(({ outcome }) => outcome)).toEqual(Object.keys(outcomes)));
 
 test.each(documented)("a caller gets $errorCode for the outcome $name, as documented", async (row) => {
   const { outcome, errorCode } = row;

@@ -7,6 +7,5 @@ import { startInThread } from "../support/model/start-thread.ts";
 // The suite `model` runs more commands, also on PostgreSQL, and kills processes.
 const run = { create: createSqlite, sequences: 2, limitMs: waitLimitMs / 2 };
 
-test("an SQLite store behaves like the model despite terminated threads", async () => {
-  expect(await checkStore({ ...run, startStore: startInThread() })).toBeGreaterThan(0);
-});
+test("an SQLite store behaves like the model despite terminated threads", async () =>
+  expect(await checkStore({ ...run, startStore: startInThread() })).toBeGreaterThan(0));

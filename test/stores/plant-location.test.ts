@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { importPlants } from "../../src/stores/records/import-plants.ts";
-import {
-  checkPlantStore,
-  migratePlants,
-  openPlantDatabase,
-  openPlantStore,
-  type PlantLocation,
-} from "../../src/stores/index.ts";
+import { checkPlantStore, migratePlants, openPlantDatabase, openPlantStore } from "../../src/stores/index.ts";
+import type { PlantLocation } from "../../src/stores/index.ts";
 import { StoreOpenError } from "../../src/stores/contract/store-options.ts";
 import { closing, collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { deleteCall, type PostgresServer, startPostgres } from "../support/plants/index.ts";

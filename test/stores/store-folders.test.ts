@@ -36,6 +36,5 @@ test("store folders import only lower folders, except that one file imports Citu
   expect(shown).toEqual(["postgres/table-location.ts -> citus"]);
 });
 
-test("index.ts is the only file outside the store folders", () => {
-  expect(files.filter((file) => !Object.hasOwn(allowed, folderOf(file)))).toEqual(["index.ts"]);
-});
+test("index.ts is the only file outside the store folders", () =>
+  expect(files.filter((file) => !Object.hasOwn(allowed, folderOf(file)))).toEqual(["index.ts"]));

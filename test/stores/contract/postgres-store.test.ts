@@ -87,8 +87,7 @@ test.for([
     });
     const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
     await using opened = await openStoreWith(server, [1n, 2n, 3n], change);
-    const remove = (ids: readonly bigint[]): Promise<boolean[]> =>
-      Promise.all(ids.map((id) => opened.store.delete(id, deleteCall())));
+    const remove = (ids: readonly bigint[]) => Promise.all(ids.map((id) => opened.store.delete(id, deleteCall())));
     expect([await remove([1n, 2n, 9n]), await remove([3n, 9n])]).toEqual([
       [true, true, false],
       [true, false],
@@ -258,11 +257,9 @@ test.each([
   await using database = await openPostgresDatabase(url);
   await using running = await database.startImport();
   await running.add(present);
-  const deletion = await openClient(
-    url,
-    `BEGIN; DELETE FROM plants WHERE id = 1;
-     INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`,
-  );
+  const sql = `BEGIN; DELETE FROM plants WHERE id = 1;
+     INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
+  const deletion = await openClient(url, sql);
   // Ends before the import, which waits for the lock of the deletion.
   await using _ = { [Symbol.asyncDispose]: () => deletion.end() };
   const adding = running.add([1n, 2n]);

@@ -19,9 +19,7 @@ describe("a release with schema version 2", () => {
     { name: "its own schema", schema: { version: 2, oldestServer: 1 } },
     { name: "its own schema after a breaking step", schema: { version: 2, oldestServer: 2 } },
     { name: "the next schema after a compatible step", schema: { version: 3, oldestServer: 2 } },
-  ])("accepts $name as usable", ({ schema }) => {
-    expect(() => assertUsableSchema(schema, 2)).not.toThrow();
-  });
+  ])("accepts $name as usable", ({ schema }) => expect(() => assertUsableSchema(schema, 2)).not.toThrow());
 
   test.each(
     // oxfmt-ignore

@@ -5,7 +5,6 @@ import { retryIntervalMs, StoreHealth, type StoreProblem } from "../../../src/st
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
 const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
 const watchIntervalMs = 10 * retryIntervalMs;
-
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
 

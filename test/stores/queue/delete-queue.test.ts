@@ -82,11 +82,10 @@ describe("the deletion queue", () => {
     endBatch(0, [1, 1]);
     await Promise.all(deletions);
     await turn();
-    const want = [
+    expect(sentIds()).toEqual([
       [1n, 2n],
       [3n, 4n],
-    ];
-    expect(sentIds()).toEqual(want);
+    ]);
     endBatch(1, [1, 1]);
     await Promise.all(next);
   });
@@ -123,8 +122,7 @@ describe("the deletion queue", () => {
       vi.advanceTimersByTime(100 * batch.length);
       return { outcomes: batch.map(() => "deleted") };
     });
-    const deletions = idsFrom(0, 200).map((id) => queue.delete(id, deleteCall()));
-    await Promise.all(deletions);
+    await Promise.all(idsFrom(0, 200).map((id) => queue.delete(id, deleteCall())));
     expect(sizes.slice(0, 6)).toEqual([64, 32, 16, 32, 16, 32]);
   });
 
@@ -333,7 +331,7 @@ const step = oneof(
 );
 
 describe("the deletion queue under random steps", () => {
-  test("sends each deletion at most once, in order, and settles it once", async () => {
+  test("sends each deletion at most once, in order, and settles it once", async () =>
     await assert(
       asyncProperty(array(step, { maxLength: 60 }), nat(2), async (steps, more) => {
         const maxInFlight = 1 + more;
@@ -377,7 +375,6 @@ describe("the deletion queue under random steps", () => {
         await turn();
         while (open.size > 0) await endOne(0, false);
         await closed;
-
         const sent = batches.flatMap(({ ids }) => ids);
         expect(sent).toEqual(sent.toSorted((a, b) => Number(a - b)));
         expect(new Set(sent).size).toBe(sent.length);
@@ -386,6 +383,5 @@ describe("the deletion queue under random steps", () => {
         expect(unsent.filter((outcome) => outcome !== "given up")).toEqual([]);
         expect(outcomes.filter((outcome, i) => sent.includes(BigInt(i)) && outcome === "given up")).toEqual([]);
       }),
-    );
-  });
+    ));
 });

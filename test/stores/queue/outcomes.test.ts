@@ -5,7 +5,6 @@ import { DeleteQueue, maxLockedMs } from "../../../src/stores/queue/delete-queue
 import { deleteCall, fakeBackend, openQueueOn, type QueueOnOptions } from "../../support/plants/index.ts";
 
 afterEach(() => void vi.useRealTimers());
-
 const locked = "another transaction holds a lock on the plant, or uses the same idempotency key";
 
 describe("an outcome", () => {
@@ -116,13 +115,11 @@ describe("a locked plant", () => {
     ["refused", "ERR_QUEUE_FULL", 9n],
     ["unknown with a doubt", "ERR_OUTCOME_UNKNOWN", 2n],
   ])("is %s (%s) when maxWaiting others are locked", async (_name, errorCode, doubted) => {
-    const { queue } = openLocked(
-      (one, count) => {
-        if (one.id === doubted) one.doubts.push("token");
-        return count > 3;
-      },
-      { maxWaiting: 2 },
-    );
+    const options = { maxWaiting: 2 };
+    const { queue } = openLocked((one, count) => {
+      if (one.id === doubted) one.doubts.push("token");
+      return count > 3;
+    }, options);
     const first = queue.delete(0n, deleteCall());
     await new Promise(setImmediate);
     const others = [1n, 2n].map((id) => queue.delete(id, deleteCall()));

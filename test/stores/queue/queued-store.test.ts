@@ -50,9 +50,8 @@ test("a store whose file is being checked reports the check, and accepts deletio
 test("a store closes its backend only after its locked deletions have ended", async () => {
   let [isClosed, batches] = [false, 0];
   const close = async (): Promise<void> => void (isClosed = true);
-  const store = queuedStore(
-    fakeBackend(async () => ({ outcomes: [batches++ === 0 ? "locked" : "deleted"] }), { close }),
-  );
+  const options = { close };
+  const store = queuedStore(fakeBackend(async () => ({ outcomes: [batches++ === 0 ? "locked" : "deleted"] }), options));
   const deleting = store.delete(7n, deleteCall()).then((deleted) => ({ deleted, isClosed }));
   await store.close();
   expect(isClosed).toBe(true);

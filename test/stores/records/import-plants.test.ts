@@ -31,19 +31,17 @@ describe("importing plants", () => {
     const onBatch = (ids: number): void => void batches.push([ids, plantsIn(folder.file("plants.db")).length]);
     const counts = await importPlants(database, textOf(text), { onBatch });
     expect(counts).toEqual({ added: 11_000, present: 1_000, deleted: 0 });
-    const want = [
+    expect(batches).toEqual([
       [10_000, 10_000],
       [2_000, 11_000],
-    ];
-    expect(batches).toEqual(want);
+    ]);
   });
 
   test("counts the deleted plants that it skips, or restores them if requested", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 20_999n } });
-    const ids = [1n, 2n, 15_000n, 20_500n];
-    await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await Promise.all([1n, 2n, 15_000n, 20_500n].map((id) => store.delete(id, deleteCall())));
     await store.close();
     await using database = await openInBatches(file);
     const lines = Array.from({ length: 21_000 }, (_, i) => `${i}\n`).join("");
@@ -75,8 +73,7 @@ describe("importing plants", () => {
     const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
     await expect(bad).rejects.toThrow('line 15001 is not a plant id: "oak"');
     expect(plantsIn(file)).toHaveLength(10_000);
-    const again = await importPlants(database, textOf(lines.join("")));
-    expect(again).toMatchObject({ added: 5_000, present: 10_000 });
+    expect(await importPlants(database, textOf(lines.join("")))).toMatchObject({ added: 5_000, present: 10_000 });
     expect(plantsIn(file)).toHaveLength(15_000);
   });
 });

@@ -23,9 +23,7 @@ describe("readIds()", () => {
     ["empty lines", "\n1\n\r\n\n2\n\n", [1n, 2n]],
     ["an empty file", "", []],
     ["the limits of int64", "-9223372036854775808\n9223372036854775807\n", [-(2n ** 63n), 2n ** 63n - 1n]],
-  ])("accepts %s as input", async (_name, text, want) => {
-    await expect(read(text)).resolves.toEqual(want);
-  });
+  ])("accepts %s as input", (_name, text, want) => expect(read(text)).resolves.toEqual(want));
 
   test.each([
     ["a word", "1\n2\nrose\n", 'line 3 is not a plant id: "rose"'],
@@ -51,9 +49,8 @@ describe("readIds()", () => {
     await expect(read(text, 1)).rejects.toThrow(message);
   });
 
-  test("yields no empty batch", async () => {
-    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), maxBatch).next()).resolves.toMatchObject({ done: true });
-  });
+  test("yields no empty batch", () =>
+    expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), maxBatch).next()).resolves.toMatchObject({ done: true }));
 
   test("refuses a very long line before its end arrives", async () => {
     let chunks = 0;
@@ -78,13 +75,12 @@ describe("readIds()", () => {
     expect(received).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
-  test("reads all ids regardless of chunk boundaries", async () => {
+  test("reads all ids regardless of chunk boundaries", async () =>
     await assert(
       asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
         expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
       }),
-    );
-  });
+    ));
 
   test("refuses the first line that is not a canonical int64", async () => {
     const line = oneof(

@@ -147,9 +147,8 @@ describe("the regular checkpoint", () => {
     const text = "its write-ahead log cannot be copied into the file: the file is damaged";
     for (const nowMs of [stalledMs, 2 * stalledMs - 1])
       expect(watched.check(nowMs)).toEqual({ problem: undefined, isStalled: true });
-    for (let check = 0; check < 2; check++) {
+    for (let check = 0; check < 2; check++)
       expect(watched.check(2 * stalledMs)).toEqual({ problem: { text, isTemporary: false }, isStalled: true });
-    }
     expect(events).toEqual([blocked, { kind: "checkpoints-stalled", problem: text }]);
     copyFileSync(`${file}.whole`, file);
     expect(watched.check(2 * stalledMs)).toEqual(healthy);

@@ -93,9 +93,8 @@ describe("opening a database file", () => {
   const faulty = ["3.51.2", "3.50.6", "3.49.9", "3.44.5", "3.6.23.1", "2.99.99"];
   test.each(faulty)("refuses SQLite %s because its log can lose commits", (version) => {
     const remedy = "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6";
-    expect(() => assertFixedWalOf(version)).toThrow(
-      `SQLite ${version}, included in this Node.js, can lose commits: ${remedy}`,
-    );
+    const want = `SQLite ${version}, included in this Node.js, can lose commits: ${remedy}`;
+    expect(() => assertFixedWalOf(version)).toThrow(want);
   });
 
   test("opens a file whose name has a special meaning for SQLite", () => {
@@ -193,8 +192,7 @@ describe("opening a database file", () => {
     const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
     const processes = [openSqliteStore];
     while (processes.length < 4) processes.push(await loadOtherProcess());
-    const stores = await Promise.all(processes.map((open) => open(options)));
-    await Promise.all(stores.map((store) => store.close()));
+    await Promise.all((await Promise.all(processes.map((open) => open(options)))).map((store) => store.close()));
     expect(plantsIn(file)).toHaveLength(2_000);
   });
 
@@ -204,9 +202,8 @@ describe("opening a database file", () => {
     const other = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } });
     other.exec("DELETE FROM plants WHERE id = 2");
     renameSync(file, moved);
-    expect(() => openDatabase({ file: moved, lockTimeoutMs: 10 })).toThrow(
-      `cannot open ${moved}: another process has opened the file by an earlier name; move the file back`,
-    );
+    const want = `cannot open ${moved}: another process has opened the file by an earlier name; move the file back`;
+    expect(() => openDatabase({ file: moved, lockTimeoutMs: 10 })).toThrow(want);
     renameSync(moved, file);
     other.close();
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);

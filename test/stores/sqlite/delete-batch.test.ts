@@ -10,9 +10,8 @@ import { createTempFolder } from "@protoport/testing/process";
 const batchOf = (...ids: bigint[]): BatchRow[] => ids.map((id) => [id, "s".repeat(2_000), "request", null]);
 
 /** Gives each deletion of a batch its key. */
-function withKeys(rows: readonly BatchRow[], ...keys: readonly (string | null)[]): BatchRow[] {
-  return rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
-}
+const withKeys = (rows: readonly BatchRow[], ...keys: readonly (string | null)[]): BatchRow[] =>
+  rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
 
 const countOf = (db: DatabaseSync, table: string): unknown => db.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
 
@@ -34,8 +33,7 @@ describe("committing a batch", () => {
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
     const bytes = readFileSync(file);
     // The cell of plant 5,000: its size, its key as a varint, and a record with a NULL.
-    const cell = bytes.indexOf(Uint8Array.of(2, 0xa7, 0x08, 2, 0));
-    bytes.set(damaged, cell);
+    bytes.set(damaged, bytes.indexOf(Uint8Array.of(2, 0xa7, 0x08, 2, 0)));
     writeFileSync(file, bytes);
     using db = openDatabase({ file });
     const deleteBatch = prepareDeleteBatch(db);
@@ -171,12 +169,11 @@ describe("committing a batch", () => {
     deleteInFirst(batchOf(1n));
     deleteInSecond(batchOf(2n));
     deleteInFirst(batchOf(3n));
-    const want = [
+    expect(first.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual([
       { plant_id: 1n, batch: 1n },
       { plant_id: 2n, batch: 2n },
       { plant_id: 3n, batch: 3n },
-    ];
-    expect(first.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual(want);
+    ]);
   });
 });
 

@@ -136,9 +136,8 @@ describe("an SQLite store", () => {
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     remove(`${file}-shm`);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(store.problem).toBe(
-      `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`,
-    );
+    const want = `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`;
+    expect(store.problem).toBe(want);
     await store.close();
     expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
   });

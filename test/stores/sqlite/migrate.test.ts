@@ -22,9 +22,7 @@ function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
   return db;
 }
 
-function schemaOf(db: DatabaseSync): unknown[] {
-  return db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name").all();
-}
+const schemaOf = (db: DatabaseSync) => db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name").all();
 
 describe("migrating a file", () => {
   test.each([1, 2, 3])("runs the remaining steps from version %d and keeps the plants", (version) => {

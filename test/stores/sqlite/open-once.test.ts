@@ -9,9 +9,8 @@ test("a process opens a file again only after closing its store", async () => {
   const first = await openSqliteStore({ file, migrates: true });
   symlinkSync(file, link);
   const opened = openPlantStore({ kind: "sqlite", path: link });
-  await expect(opened).rejects.toThrow(
-    `cannot open ${link}: this process has already opened the file; share the store`,
-  );
+  const want = `cannot open ${link}: this process has already opened the file; share the store`;
+  await expect(opened).rejects.toThrow(want);
   await first.close();
   await using _ = closing(await openSqliteStore({ file }));
   await first.close();

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { checkpointProblemOf, fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
 
-function sqliteFault(errcode: number): Error {
-  return Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
-}
+const sqliteFault = (errcode: number): Error =>
+  Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
 
 const systemFault = (code: string): Error => Object.assign(new Error("write"), { code });
 

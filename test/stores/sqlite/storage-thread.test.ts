@@ -82,9 +82,8 @@ test("the storage thread reports a second hard link and its removal once, and ke
   using folder = createTempFolder();
   const file = folder.file("plants.db");
   const events: Upkeep[] = [];
-  const thread = await StorageThread.start({ file, plantsWhenCreated: { first: 1n, last: 9n } }, (event) =>
-    events.push(event),
-  );
+  const options = { file, plantsWhenCreated: { first: 1n, last: 9n } };
+  const thread = await StorageThread.start(options, (event) => events.push(event));
   const found = { kind: "second-name-found", problem: expect.stringMatching(/^the file has 2 names/) };
   const gone = { kind: "second-name-gone", lastedMs: expect.any(Number) };
   events.length = 0;

@@ -18,8 +18,7 @@ describe("an SQLite store", () => {
     const first = await openSqliteStore(options);
     await Promise.all([1n, 2n].map((id) => first.delete(id, deleteCall())));
     await first.close();
-    const second = await openSqliteStore(options);
-    await second.close();
+    await (await openSqliteStore(options)).close();
     expect(plantsIn(options.file)).toEqual([]);
   });
 
@@ -71,8 +70,7 @@ describe("an SQLite store", () => {
       CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
     other.close();
     // The first is sent alone, and the others share a batch.
-    const results = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
-    expect(results).toEqual([
+    expect(await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())))).toEqual([
       ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
       { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) },
       ...[5, 6].map(() => ({ status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) })),

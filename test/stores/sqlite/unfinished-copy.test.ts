@@ -42,9 +42,7 @@ function runElsewhere(program: string): { signal: string | null; status: number 
   return { signal, status, stderr };
 }
 
-function unfinishedIn(folder: TempFolder): string[] {
-  return readdirSync(folder.path).filter((name) => name.includes(".unfinished"));
-}
+const unfinishedIn = (folder: TempFolder) => readdirSync(folder.path).filter((name) => name.includes(".unfinished"));
 
 describe("an unfinished copy", () => {
   test.each(pairs)("from a running $first.name is kept when $next.name runs", ({ first, next }) => {

@@ -62,9 +62,8 @@ describe.each(callers)("connect-web in a page of another origin, $name", (caller
   test("deletes a plant once", async () => {
     expect(await deletePlant(caller, { id: caller.plant, token })).toBe("ok");
     expect(plants.has(caller.plant)).toBe(false);
-    expect(await deletePlant(caller, { id: caller.plant, token })).toBe(
-      `ConnectError: [not_found] plant ${caller.plant} not found`,
-    );
+    const result = await deletePlant(caller, { id: caller.plant, token });
+    expect(result).toBe(`ConnectError: [not_found] plant ${caller.plant} not found`);
   });
 
   test.each(

@@ -73,7 +73,6 @@ describe("a user with a token", () => {
     expect(first.outcome).toMatch(/^204\s+The plant is deleted\./);
     expect(first.details).toContain("No body");
     expect(plants.has(1n)).toBe(false);
-
     const second = await sendDelete(page, "1");
     expect(second.outcome).toMatch(/^400\s+NOT_FOUND\s+plant 1 not found/);
     expect(second.details).toContain('{\n  "error": 5 NOT_FOUND,\n  "message": "plant 1 not found"\n}');
@@ -209,9 +208,8 @@ test("the shell command contains the form's inputs, but not the token", async ()
   const { page } = visited;
   await authorize(page, tokens.good);
   await page.getByLabel(/^id/).fill("-7");
-  expect(await page.locator(".command").innerText()).toBe(
-    `curl -i \\\n  -X DELETE \\\n  -H "Authorization: Bearer $TOKEN" \\\n  '${baseUrl}/plants/-7'`,
-  );
+  const want = `curl -i \\\n  -X DELETE \\\n  -H "Authorization: Bearer $TOKEN" \\\n  '${baseUrl}/plants/-7'`;
+  expect(await page.locator(".command").innerText()).toBe(want);
 });
 
 test("the page loads resources only from the server, without browser errors", async () => {
@@ -261,9 +259,8 @@ describe.each(appearances)("the page $name", ({ name, options }) => {
     expect(audit.violations).toEqual([]);
     const rules = ["color-contrast", "label", "landmark-one-main", "heading-order"];
     expect(audit.passes).toEqual(expect.arrayContaining(rules));
-    if (screenshots !== undefined) {
+    if (screenshots !== undefined)
       await page.screenshot({ path: join(screenshots, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
-    }
   });
 
   test("has the background of the browser's color scheme", async () => {

@@ -25,8 +25,8 @@ test("no file in protoport/ mentions plants", () => {
 });
 
 /** Returns the paths outside some folders that files import, relative to the project folder. */
-function importsOutside(files: readonly string[], folders: RegExp): string[] {
-  return files
+const importsOutside = (files: readonly string[], folders: RegExp): string[] =>
+  files
     .filter((file) => /\.[cm]?[jt]s$/.test(file))
     .flatMap((file) => {
       const text = readFileSync(join(projectFolder, file), "utf8");
@@ -34,11 +34,8 @@ function importsOutside(files: readonly string[], folders: RegExp): string[] {
       const imported = paths.map((path) => normalize(join(dirname(file), path)));
       return imported.filter((path) => !folders.test(path)).map((path) => `${file} -> ${path}`);
     });
-}
 
-test("protoport/ imports no file outside", () => {
-  expect(importsOutside(inProtoport, /^protoport\//)).toEqual([]);
-});
+test("protoport/ imports no file outside", () => expect(importsOutside(inProtoport, /^protoport\//)).toEqual([]));
 
 /** Everything of the plant store, and Protoport's files for tests and tools, whose manifests have its versions. */
 const shared =
@@ -94,13 +91,10 @@ test("source files have no state in module variables", () => {
   }
 });
 
-test("imports have no cycles, including imports of types", () => {
-  expect(tree.cycles()).toEqual([]);
-});
+test("imports have no cycles, including imports of types", () => expect(tree.cycles()).toEqual([]));
 
-test("every source file is an entry point or imported by another file", () => {
-  expect(tree.unusedFiles(["plantstore/stores/sqlite/worker.ts"])).toEqual([]);
-});
+test("every source file is an entry point or imported by another file", () =>
+  expect(tree.unusedFiles(["plantstore/stores/sqlite/worker.ts"])).toEqual([]));
 
 /** Source files that read with node:fs functions, which wait for a named pipe's writer. */
 const readers: Readonly<Record<string, string>> = {
@@ -121,13 +115,11 @@ function loads(file: string, specifier: RegExp): string[] {
   return [...tree.allLoadedBy(file)].filter((each) => imports.test(tree.textOf(each)));
 }
 
-test("plantstore/server/index.ts does not load MCP", () => {
-  expect(loads("plantstore/server/index.ts", /@protoport\/gateway\/mcp/)).toEqual([]);
-});
+test("plantstore/server/index.ts does not load MCP", () =>
+  expect(loads("plantstore/server/index.ts", /@protoport\/gateway\/mcp/)).toEqual([]));
 
-test("the SQLite storage thread loads no packages", () => {
-  expect(loads("plantstore/stores/sqlite/worker.ts", /(?!node:|\.)/)).toEqual([]);
-});
+test("the SQLite storage thread loads no packages", () =>
+  expect(loads("plantstore/stores/sqlite/worker.ts", /(?!node:|\.)/)).toEqual([]));
 
 test.each(["pg", "node:http"])("the plantstore command loads %s only on demand", (name) => {
   expect(tree.allLoadedBy("plantstore/command/run-command-line.ts").size).toBeGreaterThan(50);

@@ -62,17 +62,15 @@ describe("a deployment example", () => {
   test.each(files)("%s has only known settings", (name) => {
     const text = readFileSync(join(projectFolder, name), "utf8");
     const names = text.matchAll(/\b(?:PLANTSTORE_[A-Z_]+[A-Z]|DATABASE_URL|TLS_[A-Z_]+)\b/g);
-    const named = Array.from(names, ([variable]) => variable);
-    expect(named.filter((variable) => !known.has(variable))).toEqual([]);
+    expect(Array.from(names, ([variable]) => variable).filter((variable) => !known.has(variable))).toEqual([]);
   });
 
   test("uses only metrics and labels of the pages about metrics", () => {
-    const queried = [
+    const asked = [
       "deploy/prometheus/alerts.yml",
       "deploy/prometheus/grafana-dashboard.json",
       "protoport/deploy/dashboard.json",
-    ];
-    const asked = queried.flatMap((name) => queriesOf(readFileSync(join(projectFolder, name), "utf8")));
+    ].flatMap((name) => queriesOf(readFileSync(join(projectFolder, name), "utf8")));
     expect(asked.length).toBeGreaterThan(40);
     const labels = new Set([...documentedMetrics().values()].flat());
     for (const { metric, names } of asked) {

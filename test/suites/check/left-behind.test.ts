@@ -14,16 +14,14 @@ const openResources = (): string[] =>
 test("the leftover check detects resources from the packages", async () => {
   await using greenhouse = await startGreenhouse({});
   const socket = connect(greenhouse.address);
-  await expect
-    .poll(openResources)
-    .toContainEqual(expect.stringMatching(/from the packages: .*\/protoport\/gateway\/src\/http\//));
+  const want = expect.stringMatching(/from the packages: .*\/protoport\/gateway\/src\/http\//);
+  await expect.poll(openResources).toContainEqual(want);
   socket.destroy();
 });
 
 test("the leftover check detects resources from the plant store", () => {
   const watch = watchStoreFailure(openMemoryStore(), silentLog);
-  expect(openResources()).toContainEqual(
-    expect.stringMatching(/from the plant store: .*\/src\/server\/start-server.ts/),
-  );
+  const want = expect.stringMatching(/from the plant store: .*\/src\/server\/start-server.ts/);
+  expect(openResources()).toContainEqual(want);
   watch.stop();
 });

@@ -37,8 +37,7 @@ function build(): void {
 }
 
 function run(folder: string, program: string, args: readonly string[]): void {
-  const cwd = existsSync(folder) ? folder : "/";
-  execFileSync(program, args, { cwd, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(program, args, { cwd: existsSync(folder) ? folder : "/", stdio: ["ignore", "ignore", "inherit"] });
 }
 
 if (import.meta.main && citusBuild() === undefined) build();

@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { killProcessTree, signalProcessTree } from "../../../protoport/testing/src/process/kill-process-tree.ts";
+import { freePort, killProcessTree, signalProcessTree } from "../../../protoport/testing/src/index.ts";
 
 export interface CitusNode {
   readonly port: number;

@@ -45,8 +45,7 @@ test("a server is not ready while its coordinator is unavailable", async () => {
   const baseUrl = await baseUrlOf(server);
   const ofEach = (await plantsByWorker()).map((plants) => plants.at(-1) ?? 0);
   await cluster.coordinator.kill();
-  const answers = await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)));
-  expect(answers).toEqual([unavailable, unavailable]);
+  expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([unavailable, unavailable]);
   await server.find(/"msg":"not ready"/);
   await cluster.coordinator.start();
   await server.find(/"msg":"ready again"/);

@@ -20,7 +20,6 @@ beforeAll(async () => {
   await growPlants();
 });
 beforeEach(() => growPlants());
-
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));
 async function growPlants(): Promise<void> {
@@ -58,9 +57,7 @@ async function cancelWaits(): Promise<void> {
 }
 
 describe("a worker without its synchronous standby", () => {
-  beforeEach(async () => {
-    await cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'");
-  });
+  beforeEach(() => cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'"));
   afterEach(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
 
   test.each([

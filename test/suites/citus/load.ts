@@ -13,7 +13,6 @@ const plants = 600_000;
 const callers = 256;
 const seconds = 10;
 const [shards = "32", keys = "none", old = "0"] = process.argv.slice(2);
-
 await using cluster = await startCitus();
 const url = await cluster.createSchema(Number(shards));
 await migratePostgres(url);

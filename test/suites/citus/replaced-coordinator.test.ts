@@ -47,8 +47,7 @@ async function* textOf(lines: readonly bigint[]): AsyncGenerator<Uint8Array> {
   yield Buffer.from(lines.join("\n"));
 }
 
-const plants = async (): Promise<readonly number[]> =>
-  (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => Number(id));
+const plants = async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => Number(id));
 
 test("an import that a replaced coordinator rolls back reports an error", async () => {
   await using database = await openPlantDatabase({ kind: "postgres", url });

@@ -34,7 +34,6 @@ const lookIntervalMs = 500;
 /** Maximum number of records that are dropped in a transaction. The store itself drops fewer on Citus. */
 const maxSlice = 20_000;
 const refusedPauseMs = 100;
-
 using folder = createTempFolder();
 chmodSync(folder.path, 0o755);
 jumpTo(0);

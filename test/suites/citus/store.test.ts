@@ -59,11 +59,9 @@ describe("on Citus", () => {
     const url = await cluster.createSchema(32);
     await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
     await migratePostgres(url);
-    const placed = await runSql(
-      url,
-      `SELECT table_name::text, nodeport, count(*)::int AS shards, min(colocation_id) = max(colocation_id) AS together
-       FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`,
-    );
+    const sql = `SELECT table_name::text, nodeport, count(*)::int AS shards, min(colocation_id) = max(colocation_id) AS together
+       FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`;
+    const placed = await runSql(url, sql);
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
@@ -109,17 +107,14 @@ describe("on Citus", () => {
   });
 
   test("each plant gets the lane of the worker that stores it", async () => {
-    const url = await createStore();
-    const { session, location, tables } = await openCitusSession(url);
+    const { session, location, tables } = await openCitusSession(await createStore());
     await location.refresh(session);
     // The tables are kept, because no shard was moved.
     expect(location.tables).toBe(tables);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
-    const rows = await session.query(
-      `SELECT id, groupid FROM unnest($1::bigint[]) AS id
-       JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('plants', id)`,
-      [`{${asked.join()}}`],
-    );
+    const sql = `SELECT id, groupid FROM unnest($1::bigint[]) AS id
+       JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('plants', id)`;
+    const rows = await session.query(sql, [`{${asked.join()}}`]);
     await session.close();
     expect(rows).toHaveLength(asked.length);
     expect(rows.map(([id]) => String(tables.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
@@ -163,8 +158,7 @@ describe("on Citus", () => {
     await expect.poll(roomOnceAsked).toBe(49_152);
     batches = 0;
     const ofOne = ids.filter((id) => tables.lanes.of(id) === tables.lanes.of(ids[7] ?? 0n)).slice(-2);
-    const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
-    await expect(deleted).resolves.toEqual([true, true]);
+    await expect(Promise.all(ofOne.map((id) => store.delete(id, deleteCall())))).resolves.toEqual([true, true]);
     expect(batches).toBe(1);
   });
 
@@ -186,8 +180,7 @@ describe("on Citus", () => {
     const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
     const rows = records.map(({ batch, plant_id: id }) => ({ batch, worker: tables.lanes.of(BigInt(String(id))) }));
     const workerOfBatch = new Map(rows.map(({ batch, worker }) => [batch, worker]));
-    const strays = rows.filter(({ batch, worker }) => worker !== workerOfBatch.get(batch));
-    expect(strays).toEqual([]);
+    expect(rows.filter(({ batch, worker }) => worker !== workerOfBatch.get(batch))).toEqual([]);
   });
 
   test("a plant is deleted from a worker that stores a single hash value", async () => {
@@ -214,12 +207,10 @@ describe("on Citus", () => {
   test("a store whose list of shards is incomplete is not ready, and reports why", async () => {
     const url = await createStore(ids);
     await using store = closing(await openPostgresStore({ url }));
-    await runSql(
-      url,
-      `CREATE TABLE kept AS SELECT pg_dist_placement.* FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
+    const sql = `CREATE TABLE kept AS SELECT pg_dist_placement.* FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
        WHERE logicalrelid = 'plants'::regclass LIMIT 1;
-       DELETE FROM pg_dist_placement WHERE placementid = (SELECT placementid FROM kept)`,
-    );
+       DELETE FROM pg_dist_placement WHERE placementid = (SELECT placementid FROM kept)`;
+    await runSql(url, sql);
     const words = "a shard of the table plants has no worker: compare pg_dist_shard with pg_dist_placement";
     await expect.poll(() => store.problem, { timeout: 30_000 }).toContain(words);
     await expect(checkPostgresStore(url)).rejects.toThrow(words);
@@ -368,8 +359,7 @@ describe("on Citus", () => {
       const { session: other } = await openCitusSession(url, deleteTimeouts);
       const stalling = tables.checkWrite(stalled).then(() => "healthy", String);
       const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-      const sleepers = (): Promise<unknown[][]> =>
-        Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
+      const sleepers = () => Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
       await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
       expect(await tables.checkWrite(other).then(() => "healthy", String)).toBe("healthy");
       await Promise.all([stalled.close(), other.close()]);

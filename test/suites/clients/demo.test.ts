@@ -42,12 +42,11 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
     [, token = ""] = await demo.find(/Bearer (\S+)/);
   });
 
-  function here(shown: string): string {
-    return shown
+  const here = (shown: string): string =>
+    shown
       .replaceAll("127.0.0.1:8080", authority)
       .replaceAll(shortened, token)
       .replaceAll(".plantstore/token", folder.file(".plantstore/token"));
-  }
 
   test.each(steps)('"$command" prints the documented output', ({ command, shown }) => {
     if (command === "npm start") {

@@ -31,13 +31,12 @@ function stepsOf(language: string, text: string): Step[] {
 }
 
 /** Returns the part of an output that is the same in each run. */
-function comparable(output: string): string {
-  return output
+const comparable = (output: string): string =>
+  output
     .trim()
     .replaceAll(tokenHash, "sha256:HASH")
     .replace(token, "TOKEN")
     .replace(/ in \d+\.\d s$/, " in TIME s");
-}
 
 /** A folder in which commands run. Dispose it with `using`. */
 interface Workspace extends Disposable {
@@ -113,8 +112,7 @@ test.each(tokenBlocks)("the token at line $line in $page has the documented hash
 async function deletePlant(authority: string | undefined, port: number, credential: string): Promise<unknown> {
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };
   if (authority === undefined) {
-    const response = await fetch(`http://127.0.0.1:${String(port)}/plants/4200`, { method: "DELETE", headers });
-    return await response.json();
+    return await (await fetch(`http://127.0.0.1:${String(port)}/plants/4200`, { method: "DELETE", headers })).json();
   }
   const url = `https://localhost:${String(port)}/plants/4200`;
   const request = requestHttps(url, { method: "DELETE", headers, ca: authority, agent: false });

@@ -90,8 +90,7 @@ async function run(file: string, signedToken: string): Promise<string> {
     NODE_EXTRA_CA_CERTS: join(folder, "authority.pem"),
     GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: join(folder, "authority.pem"),
   });
-  const exitCode = await running.end();
-  expect(exitCode, running.stderr()).toBe(0);
+  expect(await running.end(), running.stderr()).toBe(0);
   return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { shared } from "../../../protoport/testing/src/shared.ts";
-import { hasProgram, type ProgramResult, runProgram } from "@protoport/testing/process";
+import { hasProgram, runProgram } from "@protoport/testing/process";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
@@ -24,11 +24,7 @@ const bearer = (token: string): string[] => ["-H", `Authorization: Bearer ${toke
 describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl $name", ({ flags }) => {
   const server = shared(() => startPlantServer({ store: openSituationStore(new Set([1n])) }));
 
-  function deletePlant(
-    id: bigint,
-    credential: readonly string[],
-    more: readonly string[] = [],
-  ): Promise<ProgramResult> {
+  function deletePlant(id: bigint, credential: readonly string[], more: readonly string[] = []) {
     const target = [`127.0.0.1:${server.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
     return runProgram("grpcurl", ["-plaintext", ...flags, ...credential, ...more, "-d", `{"id":"${id}"}`, ...target]);
   }

@@ -142,8 +142,7 @@ async function deletePlant(
   onStatus: (status: number) => void,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const options = { agent, method: "DELETE", headers, signal: AbortSignal.timeout(patienceMs) };
-  request(url, options)
+  request(url, { agent, method: "DELETE", headers, signal: AbortSignal.timeout(patienceMs) })
     .on("error", (fault: NodeJS.ErrnoException) => resolve(fault.code === "ECONNREFUSED" ? "refused" : "unknown"))
     .on("response", (response) => {
       onStatus(response.statusCode ?? 0);

@@ -12,13 +12,11 @@ const replicaPort = 8080;
 /** The address of the HAProxy on each machine, through which a replica finds the primary. */
 const proxyAddress = "127.0.0.1:5000";
 
-export function databaseUrl(
+export const databaseUrl = (
   address: string = proxyAddress,
   user: string = "plantstore",
   database: string = "plantstore",
-): string {
-  return `postgres://${user}:${password}@${address}/${database}`;
-}
+): string => `postgres://${user}:${password}@${address}/${database}`;
 
 /** Returns the SQL that creates a role with the password in {@link databaseUrl}. */
 export const createRoleSql = (user: string): string => `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;

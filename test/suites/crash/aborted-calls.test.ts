@@ -23,10 +23,8 @@ const name = `${String(calls)} cancelled calls leak nothing`;
 test(name, { timeout: 300_000 }, async () => {
   const waiting = new Set<bigint>();
   await using server = await startPlantServer({ store: openWaitingStore(waiting) });
-
   await abortCalls(server.address, warmUpCalls);
   await expectNothingKept(() => abortCalls(server.address, calls), growthLimitBytes);
-
   expect(waiting).toStrictEqual(new Set());
 });
 

@@ -69,8 +69,7 @@ describe("a server whose clock jumps", () => {
     jump(offset);
     expect(await codeOf(tokens.brief)).toBe(brief);
     for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
-    const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
-    expect(ready.status).toBe(200);
+    expect((await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } })).status).toBe(200);
   });
 
   test("drains as usual when the clock jumps during the drain", async () => {
@@ -131,11 +130,9 @@ test("no deletion record is lost when a database clock jumps across days", async
     await expect(store.delete(10n, keyed)).rejects.toThrow(/idempotency/i);
   }
   await store.close();
-  const recorded = await runSql(
-    url,
-    `SELECT round(extract(epoch FROM deleted_at - min(deleted_at) FILTER (WHERE plant_id = 0) OVER ()) / 86400)::text AS day
-     FROM deletions ORDER BY plant_id`,
-  );
+  const sql = `SELECT round(extract(epoch FROM deleted_at - min(deleted_at) FILTER (WHERE plant_id = 0) OVER ()) / 86400)::text AS day
+     FROM deletions ORDER BY plant_id`;
+  const recorded = await runSql(url, sql);
   expect(recorded.map(({ day }) => day)).toEqual(["0", "0", "1", "3", "4", "30", "-1", "-30", "0"]);
   expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "9" }, { id: "10" }]);
 });

@@ -34,12 +34,10 @@ describe.each(places)(`${plants} plants in $name`, ({ createUrl }) => {
   test("are imported and exported in constant memory", { timeout }, async () => {
     const url = await createUrl();
     await migratePlants(plantLocationOf(url));
-
     const imported = await run(["import"], url, Readable.from(chunks()));
     const want = { exitCode: 0, hash: hashOf([`${plants} added, 0 already present, 0 skipped (deleted before)\n`]) };
     expect(imported).toMatchObject(want);
     expect(imported.peakMib).toBeLessThan(residentMaxMib);
-
     const exported = await run(["export"], url, Readable.from([]));
     expect(exported).toMatchObject({ exitCode: 0, hash: hashOf(chunks()) });
     expect(exported.peakMib).toBeLessThan(residentMaxMib);
@@ -68,7 +66,6 @@ async function run(args: readonly string[], databaseUrl: string, input: Readable
     env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl },
   });
   const hash = createHash("sha256");
-
   child.stdout.on("data", (chunk: Buffer) => void hash.update(chunk));
   const [stderr] = await Promise.all([textOf(child.stderr), once(child, "close"), feed(input, child.stdin)]);
   const peakMib = Number(/peak (\d+) KiB/.exec(stderr)?.[1]) / 1_024;

@@ -26,8 +26,7 @@ test("a migration ignores the role's transaction_timeout", async () => {
   const running = migratePostgres(url.replace("user=tester", "user=hasty"), undefined, laterSteps);
   const late = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%'
     AND now() - query_start > '1500 ms' AND pid <> pg_backend_pid()`;
-  const waiting = expect.poll(() => runSql(url, late)).toHaveLength(1);
-  await Promise.race([waiting, running]);
+  await Promise.race([expect.poll(() => runSql(url, late)).toHaveLength(1), running]);
   await reader.close();
   await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
 });

@@ -38,7 +38,6 @@ afterEach(async () => {
   await pooler.start();
 });
 afterAll(() => database[Symbol.asyncDispose]());
-
 const open = () => openPlantStore({ kind: "postgres", url: pooler.url });
 
 async function createPlants(count: number): Promise<void> {
@@ -145,8 +144,7 @@ test.each(unsafe)("deletions wait for their standby despite $name left by anothe
   await using store = closing(await open());
   await leaveOnConnections(pooler.url, sql);
   await withoutStandby(direct, async () => {
-    const deleting = store.delete(1n, deleteCall());
-    const refused = expect(deleting).rejects.toThrow("the outcome of the deletion is unknown");
+    const refused = expect(store.delete(1n, deleteCall())).rejects.toThrow("the outcome of the deletion is unknown");
     await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
     await refused;
   });

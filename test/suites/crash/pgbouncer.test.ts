@@ -50,8 +50,7 @@ describe("PgBouncer in transaction mode", () => {
   );
 
   describePlantDatabase(async () => {
-    const store = await openEmpty();
-    return { store, database: await openPlantDatabase({ kind: "postgres", url: pooler.url }) };
+    return { store: await openEmpty(), database: await openPlantDatabase({ kind: "postgres", url: pooler.url }) };
   });
 });
 
@@ -135,8 +134,7 @@ if (canKeepStatements()) {
     const stores = [await open(), await open()];
     const deleting = Array.from({ length: count }, async (_, i) => {
       const id = BigInt(i + 1);
-      const outcomes = await Promise.all(stores.map((store) => store.delete(id, deleteCall())));
-      return outcomes.filter(Boolean).length;
+      return (await Promise.all(stores.map((store) => store.delete(id, deleteCall())))).filter(Boolean).length;
     });
     expect(new Set(await Promise.all(deleting))).toEqual(new Set([1]));
     for (const store of stores) await expect(store.delete(1n, deleteCall())).resolves.toBe(false);

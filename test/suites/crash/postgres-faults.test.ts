@@ -22,9 +22,7 @@ const ticksPerS = 20;
 describe("a server on PostgreSQL", () => {
   let postgres: PostgresServer;
   let url: string;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-  }, timeout);
+  beforeAll(async () => void (postgres = await startPostgres()), timeout);
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   async function createPlants(): Promise<void> {

@@ -103,26 +103,22 @@ async function isComplete(statusPort: number): Promise<boolean> {
 
 const onLoopback = (port: number): Address => ({ address: "127.0.0.1", port });
 
-function paced(caller: Caller): Caller {
-  return {
-    call: async (id) => {
-      await pause(callGapMs);
-      return await caller.call(id);
-    },
-    close: () => caller.close(),
-  };
-}
+const paced = (caller: Caller): Caller => ({
+  call: async (id) => {
+    await pause(callGapMs);
+    return await caller.call(id);
+  },
+  close: () => caller.close(),
+});
 
 /** Repeats a call that was not processed once, as gRPC clients do by themselves. */
-function repeating(caller: Caller): Caller {
-  return {
-    call: async (id) => {
-      const outcome = await caller.call(id);
-      return outcome === "unprocessed" ? await caller.call(id) : outcome;
-    },
-    close: () => caller.close(),
-  };
-}
+const repeating = (caller: Caller): Caller => ({
+  call: async (id) => {
+    const outcome = await caller.call(id);
+    return outcome === "unprocessed" ? await caller.call(id) : outcome;
+  },
+  close: () => caller.close(),
+});
 
 // The tests run one after the other, because a port is free until it is listened on, also in the other mode.
 test.each(["tcp", "http"] as const)(

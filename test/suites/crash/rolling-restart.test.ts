@@ -13,11 +13,7 @@ const callsPerStep = 50;
 
 const postgres = shared(() => startPostgres());
 
-async function startReplica(
-  folder: TempFolder,
-  environment: Readonly<Record<string, string>>,
-  port: number = 0,
-): Promise<{ readonly replica: CommandLine; readonly port: number }> {
+async function startReplica(folder: TempFolder, environment: Readonly<Record<string, string>>, port: number = 0) {
   const replica = startCommandLine(["serve"], folder.path, {
     ...environment,
     PORT: String(port),

@@ -31,14 +31,12 @@ describe("a server on SQLite that is killed under load", () => {
     expect(unasked(tally).filter((id) => !left.has(id))).toEqual([]);
     // Each plant was deleted once, in one commit with its record.
     const gone = Number(plants) - left.size;
-    const counted = "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions";
-    const [counts] = readSqlite(file, counted);
+    const [counts] = readSqlite(file, "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions");
     const want = { records: gone, plants: gone };
     expect({ records: Number(counts?.["records"]), plants: Number(counts?.["plants"]) }).toEqual(want);
   });
 });
 
 function unasked(tally: DeleteTally): bigint[] {
-  const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(i + 1));
-  return ids.filter((id) => !tally.asked.has(id));
+  return Array.from({ length: Number(plants) }, (_, i) => BigInt(i + 1)).filter((id) => !tally.asked.has(id));
 }

@@ -67,14 +67,13 @@ function createStore(folder: TempFolder, last = 3n): string {
   return file;
 }
 
-function start({ path, mounts = "" }: StoreName, args: readonly string[], folder: TempFolder): CommandLine {
-  return startWithMounts(mounts, args, folder.path, {
+const start = ({ path, mounts = "" }: StoreName, args: readonly string[], folder: TempFolder): CommandLine =>
+  startWithMounts(mounts, args, folder.path, {
     DATABASE_URL: `sqlite:${folder.file(path)}`,
     PLANTSTORE_TOKENS: tokens.good,
     PLANTSTORE_DRAIN_DELAY_MS: "0",
     ...(args[0] === "serve" && { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" }),
   });
-}
 
 const listening = /"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/;
 
@@ -191,8 +190,7 @@ describe.runIf(isMountTried)("a server with a file that gets a second name", () 
     await expect.poll(secondName).toBe("1");
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
     const header = { authorization: `Bearer ${tokens.good}` };
-    const deleted = await fetch(`http://127.0.0.1:${port}/plants/1`, { method: "DELETE", headers: header });
-    expect(deleted.status).toBe(204);
+    expect((await fetch(`http://127.0.0.1:${port}/plants/1`, { method: "DELETE", headers: header })).status).toBe(204);
     row.remove(pid, file);
     await server.find(/the file of the store has a single name again/);
     await expect.poll(secondName).toBe("0");

@@ -30,18 +30,16 @@ const onDatabase = (body: string): string[] =>
 const onDatabaseFile = (body: string): string[] =>
   asking("database.ts", "openDatabase", `const db = openDatabase({ file }); ${body}`);
 
-function createDisk(): ForgetfulDisk {
-  return new ForgetfulDisk((folder) => {
+const createDisk = (): ForgetfulDisk =>
+  new ForgetfulDisk((folder) => {
     openDatabase({ file: join(folder, "plants.db"), plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
   });
-}
 
 /** Returns the output of a process that deletes plants 1 to 10 with keys, until syncing its log fails. */
 const deleteTen = (disk: ForgetfulDisk, fault: string): unknown[] =>
   toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
 
-const toldBy = (output: string): unknown[] =>
-  output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+const toldBy = (output: string) => output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 
 /** Expects an undamaged store without some plants, whatever part of its file the system has written. */
 function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {

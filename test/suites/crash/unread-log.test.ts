@@ -10,9 +10,8 @@ test("a server exits although no process reads its log", async () => {
   const baseUrl = await baseUrlOf(server);
   server.process.stderr.pause();
   // More lines than a pipe buffers.
-  for (let asked = 0; asked < 2000; asked += 100) {
+  for (let asked = 0; asked < 2000; asked += 100)
     await Promise.all(Array.from({ length: 100 }, () => deletePlant(baseUrl, 1, "a-token-that-nobody-knows")));
-  }
   const ended = once(server.process, "exit");
   server.process.kill("SIGTERM");
   expect(await within(ended, "the end of the server")).toEqual([0, null]);

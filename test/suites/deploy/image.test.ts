@@ -73,9 +73,8 @@ function linesOf(file: string): string[] {
 function copyContext(ignored: string, context: string): void {
   const patterns = linesOf(ignored);
   const passed = patterns.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
-  for (const name of globSync(passed, { cwd: projectFolder })) {
+  for (const name of globSync(passed, { cwd: projectFolder }))
     cpSync(join(projectFolder, name), join(context, name), { recursive: true, filter: isSource });
-  }
 }
 
 const isSource = (path: string): boolean => basename(path) !== "node_modules";

@@ -16,27 +16,22 @@ async function render(databaseUrl: string, resources: readonly string[] = []): P
   return await buildStep("kustomize", ["build", folder.file("overlay")]);
 }
 
-function kindsOf(documents: readonly string[]): string[] {
-  return documents
-    .map((text) => /^kind: (.*)$/m.exec(text)?.[1] ?? "")
-    .toSorted((one, other) => one.localeCompare(other));
-}
+const kindsOf = (documents: readonly string[]): string[] =>
+  documents.map((text) => /^kind: (.*)$/m.exec(text)?.[1] ?? "").toSorted((one, other) => one.localeCompare(other));
 
 const secretsIn = (text: string): string[] => text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
 
 test("the overlay sets image, namespace, replicas and settings, and migrates first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
   // oxfmt-ignore
-  const want = ["Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"];
-  expect(kindsOf(documents)).toEqual(want);
+  expect(kindsOf(documents)).toEqual(["Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service"]);
   for (const text of documents) expect(text).toMatch(/^ {2}namespace: plants$/m);
   const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));
   expect(deployment).toMatch(/replicas: 5$/m);
   expect(deployment).toMatch(/name: PLANTSTORE_PUBLIC_URL\n +value: https:\/\/plants.example/);
   const images = documents.flatMap((text) => text.match(/image: .*/g) ?? []);
   expect(images).toEqual(Array(2).fill(`image: registry.example/plantstore:${manifest.version}`));
-  const first = documents.filter((text) => text.includes("rollout: first"));
-  expect(kindsOf(first)).toEqual(["Job", "Secret"]);
+  expect(kindsOf(documents.filter((text) => text.includes("rollout: first")))).toEqual(["Job", "Secret"]);
 });
 
 test("a changed secret gets a new name, which restarts the replicas", async () => {
@@ -46,9 +41,8 @@ test("a changed secret gets a new name, which restarts the replicas", async () =
   expect(after).not.toEqual(before);
 });
 
-test("the overlay is valid for Kubernetes", async () => {
-  await validateManifests("overlay.yaml", await render("postgres://a@b/c"));
-});
+test("the overlay is valid for Kubernetes", async () =>
+  await validateManifests("overlay.yaml", await render("postgres://a@b/c")));
 
 test("the pod monitor selects the pods and their metrics port", async () => {
   const documents = (await render("postgres://a@b/c", ["pod-monitor.yaml"])).split(/^---$/m);

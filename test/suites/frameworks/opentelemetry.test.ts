@@ -20,7 +20,6 @@ beforeAll(async () => {
   ports = { own: Number(own), mounted: Number(mounted) };
 });
 afterAll(() => program[Symbol.asyncDispose]());
-
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentId = "b7ad6b7169203331";
 const header: readonly Field[] = [["traceparent", `00-${traceId}-${parentId}-01`]];

@@ -154,11 +154,9 @@ describe.each([
 ])("an alert's runbook for $store", ({ incidents, more }) => {
   let production: Production;
   let prometheus: Prometheus;
-  const names = async (): Promise<readonly unknown[]> =>
-    (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+  const names = async () => (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
   /** Runs a section's first commands. An operator continues after one that fails. */
-  const readFirst = (alert: string): Promise<string> =>
-    production.read(`set +e\n${blocks.get(alert)?.[0]?.text}\nset -e`);
+  const readFirst = (alert: string) => production.read(`set +e\n${blocks.get(alert)?.[0]?.text}\nset -e`);
 
   beforeAll(async () => {
     production = await openProduction();
@@ -197,8 +195,7 @@ describe.each([
       const before = await acknowledged();
       await expect.poll(acknowledged, { timeout: 30_000 }).toBeGreaterThan(before);
       // Prints the plants that exist although their deletion was acknowledged.
-      const lost = "sort acknowledged > sorted\nplantstore export | sort | comm -12 - sorted";
-      expect(await read(lost)).toBe("");
+      expect(await read("sort acknowledged > sorted\nplantstore export | sort | comm -12 - sorted")).toBe("");
     },
   );
 });

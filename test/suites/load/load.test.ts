@@ -54,13 +54,9 @@ function completeStream({ pieces, bytes }: StreamSize): Readonly<Record<string, 
 
 describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   let program: ClientProgram;
-  beforeAll(async () => {
-    program = await build();
-  }, buildLimitMs);
+  beforeAll(async () => void (program = await build()), buildLimitMs);
 
-  test("gets the right response to each call on one connection", async () => {
-    await callFor({}, program);
-  });
+  test("gets the right response to each call on one connection", () => callFor({}, program));
 
   test("gets the right response to each call on one TLS connection", async () => {
     using folder = createTempFolder();
@@ -81,16 +77,11 @@ describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
 });
 
 /** Lets a client delete plants 1, 2, 3 …, every second of which exists, and compares the responses with the store. */
-async function callFor(
-  options: TestPlantServerOptions,
-  program: ClientProgram,
-  ...trusted: readonly string[]
-): Promise<void> {
+async function callFor(options: TestPlantServerOptions, program: ClientProgram, ...trusted: readonly string[]) {
   const plants = new Set(Array.from({ length: plantCount }, (_, i) => BigInt(2 * i + 2)));
   await using server = await startPlantServer({ store: openMemoryStore(plants), ...options });
   using connections = countConnections();
   using client = startClient(program, [authorityOf("localhost", server), ...trusted]);
-
   const outcomes = await client.load("load", tokens.good, callSeconds);
   const calls = Object.values(outcomes).reduce((sum, times) => sum + times, 0);
   const deleted = Math.trunc(calls / 2);
@@ -109,8 +100,7 @@ async function startStreamServer(): Promise<{ readonly address: Address } & Asyn
     routes: (router) =>
       router.service(StreamService, { echo: (pieces) => pieces, count: ({ pieces }) => countTo(pieces) }),
   });
-  const address = await gateway.listen();
-  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+  return { address: await gateway.listen(), [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 async function* countTo(pieces: number): AsyncGenerator<{ number: number; content: Uint8Array }> {

@@ -51,8 +51,7 @@ async function deleteWith(connected: Connected, plant: string): Promise<Results>
 }
 
 async function deleteFromPython(mode: string, plant: string): Promise<Results> {
-  const packages = join(projectFolder, "protoport/gateway/test/suites/mcp/requirements.txt");
-  const programs = await openPython(packages);
+  const programs = await openPython(join(projectFolder, "protoport/gateway/test/suites/mcp/requirements.txt"));
   const args = [join(import.meta.dirname, "plant_store.py"), server.url, `Bearer ${token}`, mode, plant];
   const { stdout } = await promisify(execFile)(join(programs, "python"), args, { timeout: 60_000 });
   return JSON.parse(stdout);
@@ -79,8 +78,7 @@ test("the MCP inspector lists and calls the tool, but requires a token", async (
   const list = await inspect(server.url, `Bearer ${token}`, ["--method", "tools/list", "--strict"]);
   expect(JSON.parse(list)).toMatchObject({ tools: [{ name: tool, annotations: { destructiveHint: true } }] });
   const args = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", "id=6"];
-  const called = await inspect(server.url, `Bearer ${token}`, args);
-  expect(JSON.parse(called)).toMatchObject({ structuredContent: {} });
+  expect(JSON.parse(await inspect(server.url, `Bearer ${token}`, args))).toMatchObject({ structuredContent: {} });
   await expect(inspect(server.url, "none", args)).rejects.toThrow();
 });
 
@@ -92,9 +90,8 @@ describe.each([
     { name: "no token", authorization: "" },
     { name: "an unknown token", authorization: "Bearer unknown" },
   ])("with $name is refused", async ({ authorization }) => {
-    await expect(connect(authorization)).rejects.toThrow(
-      /401|[Uu]nauthorized|a bearer token is required|the token is not valid/,
-    );
+    const refused = connect(authorization);
+    await expect(refused).rejects.toThrow(/401|[Uu]nauthorized|a bearer token is required|the token is not valid/);
   });
 
   test("with another scope's token can neither list nor call the tool", async () => {
@@ -105,8 +102,7 @@ describe.each([
 });
 
 test("a client without a token discovers the authorization server, and then deletes", async () => {
-  const connected = await connectWithoutToken(server.url, server.issuer);
-  expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
+  expect(await deleteWith(await connectWithoutToken(server.url, server.issuer), "8")).toEqual(expectedFor("8"));
   const want = [{ grant_type: "client_credentials", resource: server.url, scope: "plants:delete" }];
   expect(server.tokenRequests).toEqual(want);
 });

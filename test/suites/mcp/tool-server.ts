@@ -1,7 +1,5 @@
-import {
-  startAuthorizationServer,
-  type TokenRequest,
-} from "../../../protoport/testing/src/auth/authorization-server.ts";
+import { startAuthorizationServer } from "../../../protoport/testing/src/auth/authorization-server.ts";
+import type { TokenRequest } from "../../../protoport/testing/src/auth/authorization-server.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { startConfigured } from "../../support/server/start-configured.ts";
 

@@ -161,8 +161,7 @@ async function startProxy(): Promise<Served> {
 /** The metrics that the alert PlantstoreErrors uses. */
 const alertSeries = /^(?:rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count$/;
 
-const samplesOf = async ({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> =>
-  readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+const samplesOf = async ({ adminUrl }: Served) => readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
 
 async function openRequests(served: Served): Promise<number> {
   const samples = (await samplesOf(served)).filter(({ name }) => name === "gateway_requests_active");

@@ -34,9 +34,7 @@ const marginMs = 4_000;
 type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
 
 let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-}, timeout);
+beforeAll(async () => void (server = await startPostgres()), timeout);
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("a store", () => {
@@ -134,8 +132,7 @@ describe("a store", () => {
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await server.stop("fast");
     await server.start();
-    const outcome = store.delete(1n, deleteCall());
-    await expect(outcome).rejects.toMatchObject({ rawMessage: unknown });
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: unknown });
     await expect.poll(() => store.problem).toBeDefined();
     // Checks continue meanwhile, each of which times out waiting for the standby.
     const looks: string[] = [];

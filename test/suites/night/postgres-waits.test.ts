@@ -13,9 +13,7 @@ import { createPlantsFor, createSchemaOfVersion, deleteCall, laterSteps, openCli
 
 const timeout = 180_000;
 let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-}, timeout);
+beforeAll(async () => void (server = await startPostgres()), timeout);
 afterAll(() => server[Symbol.asyncDispose]());
 
 test("a session keeps its connection when an earlier one closes late", { timeout }, async () => {
@@ -151,8 +149,7 @@ describe("a store", () => {
     await expect
       .poll(() => store.problem)
       .toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
-    const tester = url.replace("user=demoted", "user=tester");
-    await runSql(tester, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await runSql(url.replace("user=demoted", "user=tester"), "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
   });

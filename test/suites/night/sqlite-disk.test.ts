@@ -85,8 +85,7 @@ test.runIf(canTrace())("an SQLite store with a leftover log opens on a full disk
   await store.delete(1n, deleteCall());
   for (const end of ["", "-wal"]) copyFileSync(`${folder.file("plants.db")}${end}`, `${file}${end}`);
   await store.close();
-  const full = "write,pwrite64,ftruncate:error=ENOSPC";
-  const opened = runWithFault(full, file, [deleting, file, "2", "0"]);
+  const opened = runWithFault("write,pwrite64,ftruncate:error=ENOSPC", file, [deleting, file, "2", "0"]);
   expect(JSON.parse(opened)).toEqual({ outcomes: [false, true], problems: [] });
 });
 
@@ -100,8 +99,7 @@ describe("a store on SQLite with failing checkpoints", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2_001n } }).close();
     const program = new URL("../../support/plants/delete-through-stalled-checkpoints.ts", import.meta.url).pathname;
-    const output = JSON.parse(runWithFault(fault, file, [program, file, "2000", "90000"]));
-    expect(output).toEqual({
+    expect(JSON.parse(runWithFault(fault, file, [program, file, "2000", "90000"]))).toEqual({
       deleted: 2_000,
       during: {
         problem: `${file}: ${text}`,
@@ -125,8 +123,7 @@ describe("a store on SQLite with failing checkpoints", () => {
 
 function backingUp(file: string, copy: string): string[] {
   const module = new URL("../../../src/stores/sqlite/backup.ts", import.meta.url).href;
-  const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;
-  return ["--input-type=module", "-e", program];
+  return ["--input-type=module", "-e", `import { backUp } from "${module}"; backUp("${file}", "${copy}");`];
 }
 
 describe("a backup", () => {
@@ -134,8 +131,7 @@ describe("a backup", () => {
     using folder = createTempFolder();
     await createPlants(folder.file("plants.db"));
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
-    const lines = traceCalls(["openat", "fsync", "link", "linkat"], program);
-    const steps = lines.flatMap((line) => [
+    const steps = traceCalls(["openat", "fsync", "link", "linkat"], program).flatMap((line) => [
       ...(/openat\(.*copy\.db\.[0-9a-f]+\.unfinished", O_RDONLY/.test(line) ? ["written"] : []),
       ...(/fsync\(\d+<[^>]*copy\.db\.[0-9a-f]+\.unfinished>\)\s+= 0/.test(line) ? ["content"] : []),
       ...(/link(?:at)?\(.*copy\.db"/.test(line) ? ["name"] : []),
@@ -187,8 +183,7 @@ describe("another process's long lock on the file", () => {
     const [thread] = await startedAgain;
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const refused = await refusalOf(store.delete(1n, deleteCall()));
-    expect(refused.rawMessage).toBe(away);
+    expect((await refusalOf(store.delete(1n, deleteCall()))).rawMessage).toBe(away);
     // In the middle of the next write check.
     await sleep(2_000);
     await thread.terminate();

@@ -35,9 +35,7 @@ async function lint(file: string, rules: "spec" | "default" | "strict"): Promise
   return await buildStep(redocly, ["lint", ...which, file], { environment, folder: dirname(file) });
 }
 
-beforeAll(async () => {
-  programs = await openSchemathesis();
-}, buildLimitMs);
+beforeAll(async () => void (programs = await openSchemathesis()), buildLimitMs);
 
 // The information that only a service's owner has. Everything else that the linter requires is derived.
 const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService], {

@@ -121,9 +121,8 @@ test("the gateway's Fetch entry imports no Node modules", () => {
 });
 
 /** Returns the source files whose code is in the published packages, except in programs. */
-function publishedModules(): string[] {
-  const libraries = [...protoportPackages.filter((name) => name !== "conformance"), "plantstore"];
-  return libraries.flatMap((name) => {
+const publishedModules = (): string[] =>
+  [...protoportPackages.filter((name) => name !== "conformance"), "plantstore"].flatMap((name) => {
     const isPlantStore = name === "plantstore";
     const folder = isPlantStore ? "." : `protoport/${name}`;
     const lib = join(user.path, "node_modules", isPlantStore ? name : `@protoport/${name}`, "lib");
@@ -132,7 +131,6 @@ function publishedModules(): string[] {
       .flatMap((file) => [...readFileSync(join(lib, file), "utf8").matchAll(/^\/\/ (\S+\.ts)$/gm)])
       .map(([, module = ""]) => join(folder, module));
   });
-}
 
 test("no module is in two published packages", () => {
   const modules = publishedModules();
@@ -171,9 +169,8 @@ test("the manifest lists the man page in an array, as npm requires", () => {
   expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
 });
 
-test("npx runs the command by its name", () => {
-  expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
-});
+test("npx runs the command by its name", () =>
+  expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/));
 
 test.each(["serve", "check"])("%s prints what to install when OpenTelemetry's configured SDK is missing", (command) => {
   const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];

@@ -50,10 +50,8 @@ test("npm install --global installs the plant store and its man page", async () 
   expect(await npm("cat opt/share/man/man1/plantstore.1")).toContain(".TH PLANTSTORE 1");
 });
 
-test("npx runs the proxy by the package's name", async () => {
-  expect(await npx("@protoport/proxy --help")).toMatch(/^protoport: /);
-});
+test("npx runs the proxy by the package's name", async () =>
+  expect(await npx("@protoport/proxy --help")).toMatch(/^protoport: /));
 
-test("npx runs the transcoding suite by the package's name", async () => {
-  expect(await npx("@protoport/conformance --list")).toContain("query.none (must)");
-});
+test("npx runs the transcoding suite by the package's name", async () =>
+  expect(await npx("@protoport/conformance --list")).toContain("query.none (must)"));

@@ -19,8 +19,7 @@ afterAll(() => {
   remote[Symbol.dispose]();
 });
 
-const git = (...args: readonly string[]): string =>
-  execFileSync("git", args, { cwd: copy.folder, encoding: "utf8" }).trim();
+const git = (...args: readonly string[]) => execFileSync("git", args, { cwd: copy.folder, encoding: "utf8" }).trim();
 
 const release = async (...words: readonly string[]): Promise<ProgramResult> =>
   await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
@@ -113,9 +112,8 @@ describe("a release of the checkout's version", () => {
     expect(notes).toMatch(/^### The plant store \(`plantstore`\)\n[^]*\n### Protoport\n/);
   });
 
-  test("writes a tarball for each package, an SBOM, notes and checksums", () => {
-    expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(current));
-  });
+  test("writes a tarball for each package, an SBOM, notes and checksums", () =>
+    expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(current)));
 
   test("writes valid checksums for all other files", () => {
     const others = artifacts(current).filter((name) => name !== "SHA256SUMS");
@@ -124,9 +122,8 @@ describe("a release of the checkout's version", () => {
 
   test.each(names)("packs %s with its manifest, README and licence", (name) => {
     const tarball = `${name}-${current}.tgz`;
-    expect(inRelease(`tar --list --file ${tarball}`).split("\n")).toEqual(
-      expect.arrayContaining(["package/package.json", "package/README.md", "package/LICENSE"]),
-    );
+    const want = expect.arrayContaining(["package/package.json", "package/README.md", "package/LICENSE"]);
+    expect(inRelease(`tar --list --file ${tarball}`).split("\n")).toEqual(want);
     const { version, private: isPrivate } = JSON.parse(
       inRelease(`tar --extract --to-stdout --file ${tarball} package/package.json`),
     );
@@ -196,9 +193,8 @@ esac
   });
   const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");
   const folder = join(copy.folder, "dist/release");
-  expect(calls.filter((call) => !call.startsWith("view "))).toEqual(
-    sent.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`),
-  );
+  const found = calls.filter((call) => !call.startsWith("view "));
+  expect(found).toEqual(sent.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`));
 });
 
 describe("a release of a new version", () => {
@@ -234,7 +230,6 @@ describe("a release of a new version", () => {
     expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(next));
   });
 
-  test("pushes nothing to the remote", () => {
-    expect(execFileSync("git", ["-C", remote.path, "for-each-ref"], { encoding: "utf8" })).toBe("");
-  });
+  test("pushes nothing to the remote", () =>
+    expect(execFileSync("git", ["-C", remote.path, "for-each-ref"], { encoding: "utf8" })).toBe(""));
 });

@@ -66,10 +66,8 @@ async function callRpc(address: Address, format: "connect-json" | "grpc" | "grpc
   return readOutcome(wireFormats[format], response).code;
 }
 
-async function callRest(address: Address, path: string): Promise<string> {
-  const response = await exchange(address, "1.1", { httpMethod: "GET", path, header: [] });
-  return String(response.body);
-}
+const callRest = async (address: Address, path: string): Promise<string> =>
+  String((await exchange(address, "1.1", { httpMethod: "GET", path, header: [] })).body);
 
 async function callByTls({ address, port }: Address): Promise<string> {
   const session = connectHttp2(`https://${address}:${String(port)}`, { ca: certificate.cert });
@@ -166,7 +164,4 @@ test("protoport/docs/reference/versions.md lists exactly the tested versions", (
   expect(shown.slice(2)).toEqual(want);
 });
 
-const ends = (versions: readonly string[]): readonly [lowest: string, highest: string] => [
-  versions[0] ?? "",
-  versions.at(-1) ?? "",
-];
+const ends = (versions: readonly string[]) => [versions[0] ?? "", versions.at(-1) ?? ""];

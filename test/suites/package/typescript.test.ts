@@ -53,13 +53,12 @@ export const client: number = createPlantClient({ address: "", token: "" });
 export const service: number = PlantService;
 `;
 
-function publicEntries(): string[] {
-  return Object.keys(packedHouses()).flatMap((name) => {
+const publicEntries = (): string[] =>
+  Object.keys(packedHouses()).flatMap((name) => {
     const { exports }: { exports: object } = JSON.parse(user.run("cat", `node_modules/${name}/package.json`));
     const subpaths = Object.keys(exports).filter((path) => !/\.json$|\/internal\/|\*/.test(path));
     return subpaths.map((path) => name + path.slice(1));
   });
-}
 
 /** Appends an import for each entry to a program. */
 function usingEntries(program: string, entries: readonly string[]): string {

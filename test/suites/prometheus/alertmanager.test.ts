@@ -20,9 +20,8 @@ async function amtool(...args: readonly string[]): Promise<string> {
   return tool.stdout();
 }
 
-test("amtool finds no problems in alertmanager.yml", async () => {
-  expect(await amtool("check-config", configuration)).toContain("SUCCESS");
-});
+test("amtool finds no problems in alertmanager.yml", async () =>
+  expect(await amtool("check-config", configuration)).toContain("SUCCESS"));
 
 test("each alert in alertmanager.yml exists", () => {
   const patterns = readFileSync(configuration, "utf8").matchAll(/alertname=~?"([^"]+)"/g);

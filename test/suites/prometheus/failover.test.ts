@@ -48,7 +48,6 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   // Only standby_b has the commit, which ANY 1 acknowledges.
   await stopReplication(urlA, "standby_a");
   expect(await deletePlant(1)).toBe(204);
-
   await primary.stop("kill");
   const urls = { STANDBY_A: urlA, STANDBY_B: urlB, DATABASE_URL: settings.DATABASE_URL };
   await using shell = openShell(folder.path, { PATH: installCommands(folder), ...urls });
@@ -68,7 +67,6 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   await expect.poll(() => deletePlant(2), { timeout: 30_000 }).toBe(204);
   // The status is 400, because the plant does not exist.
   expect(await deletePlant(1)).toBe(400);
-
   await stopReplication(urlA, "standby_a");
   const [standbys = ""] = (await read(release)).split("\n");
   await shell.run(`STANDBYS="${standbys}"`);

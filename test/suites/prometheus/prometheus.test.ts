@@ -31,8 +31,7 @@ type Dashboard = { readonly panels: readonly { readonly targets: readonly { read
 
 async function promtool(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
   await using tool = startProgram("promtool", args, import.meta.dirname);
-  const code = await tool.end();
-  return { code, output: tool.stdout() + tool.stderr() };
+  return { code: await tool.end(), output: tool.stdout() + tool.stderr() };
 }
 
 const configurations = ["deploy/prometheus/prometheus.yml", "protoport/deploy/prometheus.yml"];
@@ -42,9 +41,8 @@ test.each(configurations)("promtool finds no problems in %s and its rules", asyn
   expect({ code, output }).toMatchObject(want);
 });
 
-test("promtool's tests for the alert rules pass", async () => {
-  expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
-});
+test("promtool's tests for the alert rules pass", async () =>
+  expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 }));
 
 // oxfmt-ignore
 const serving = {
@@ -204,8 +202,7 @@ test.concurrent.for<{ name: string; start: () => Outage | Promise<Outage> }>([
     await outage.begin();
     const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
     await poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
-    const paged = async (): Promise<readonly unknown[]> =>
-      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+    const paged = async () => (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
     await poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
     expect(await prometheus.valueOf(availability)).toBeLessThan(0.999);
     end.abort();

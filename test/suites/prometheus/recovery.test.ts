@@ -59,7 +59,6 @@ test('the commands under "Recover PostgreSQL" restore the state at a given momen
   const runAsPostgres = shellOfPostgres(postgres, (await read("echo $PGPORT")).trim(), port);
   const [createDatabase, writeSettings, createTables, createToken, start, deletePlant] = productionBlocks();
   for (const block of [createDatabase, writeSettings, createTables, createToken]) await run(block);
-
   runAsPostgres(archive);
   await postgres.stop("fast");
   await postgres.start();

@@ -12,7 +12,6 @@ test("the commands in docs/how-to/run-in-production.md set up and restore a serv
   await using production = await openProduction();
   const { run, read } = production;
   const plants = async (): Promise<readonly string[]> => (await read("plantstore export")).trimEnd().split("\n");
-
   await run(createDatabase);
   await run(writeSettings);
   await run(createTables);
@@ -21,11 +20,9 @@ test("the commands in docs/how-to/run-in-production.md set up and restore a serv
   await run(start);
   await run(deletePlant);
   expect(await plants()).not.toContain("7");
-
   await run(alert);
   const query = "http://127.0.0.1:9090/api/v1/query?query=gateway_ready";
   await run(`until curl --silent '${query}' | grep -q '"1"'; do sleep 0.1; done`);
-
   const call = 'curl --silent -X DELETE -H "Authorization: Bearer $TOKEN" https://plants.example:8443/plants/7';
   await run(backUp);
   await read(call.replace("/7", "/8"));

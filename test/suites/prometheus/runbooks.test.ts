@@ -90,8 +90,7 @@ describe("runbooks", () => {
     await production.run(`mkdir second && cp plantstore.env tokens *.pem second && cd second
 sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_ADDRESS=9465/' plantstore.env`);
     await production.run(start);
-    const second = call("$TOKEN", 3).replace("plants.", "plants-2.");
-    expect(await production.read(second)).toBe("");
+    expect(await production.read(call("$TOKEN", 3).replace("plants.", "plants-2."))).toBe("");
     await production.run("cd ..");
     expect(await production.read(call("$TOKEN", 3))).toContain('"error":5');
   });

@@ -31,7 +31,6 @@ beforeAll(() => {
   copy = new ProjectCopy(projectFolder);
 });
 afterAll(() => copy[Symbol.dispose]());
-
 const read = (path: string): string => readFileSync(join(copy.folder, path), "utf8");
 
 async function run(command: string): Promise<ProgramResult> {
@@ -79,8 +78,7 @@ const tests = [...named.map(pathOf), "test/stores/contract"];
 async function failedTests(files: readonly string[]): Promise<string[]> {
   const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
   const args = ["run", "--project", "unit", ...files];
-  const environment = { PATH, NO_COLOR: "1" };
-  const options = { folder: copy.folder, environment, limitMs: buildLimitMs };
+  const options = { folder: copy.folder, environment: { PATH, NO_COLOR: "1" }, limitMs: buildLimitMs };
   const { exitCode, stdout, stderr } = await runProgram("vitest", args, options);
   const failed = [...stdout.matchAll(/^ *× (.*?)(?: \d+ms)?$/gm)].map(([, title = ""]) => title);
   expect(exitCode, stdout + stderr).toBe(failed.length === 0 ? 0 : 1);

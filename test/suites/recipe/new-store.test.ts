@@ -52,7 +52,6 @@ beforeAll(() => {
   );
 });
 afterAll(() => copy[Symbol.dispose]());
-
 const read = (path: string): string => readFileSync(join(copy.folder, path), "utf8");
 
 const runInCopy = async (program: string, ...words: readonly string[]): Promise<ProgramResult> =>

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { Dice } from "../../../protoport/testing/src/dice.ts";
-import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
-import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { createCertificate, createTempFolder, freePort } from "../../../protoport/testing/src/index.ts";
 import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
 import { leaveOnConnections, startPooledDatabase } from "../../support/plants/pgbouncer.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";

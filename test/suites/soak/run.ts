@@ -35,13 +35,12 @@ let failed = 0;
 {
   using releases = makeReleases();
   for (const [name, open] of chosen) {
-    const options = {
+    const { summary, problems } = await soakStore(open, {
       seconds: Number(values.seconds),
       seed: Number(values.seed),
       folder: join(folder, name),
       releases,
-    };
-    const { summary, problems } = await soakStore(open, options);
+    });
     for (const problem of problems.slice(0, maxShown)) process.stderr.write(`${name}: ${problem}\n`);
     for (const line of summary) process.stdout.write(`${name}: ${line}\n`);
     if (problems.length > 0) failed++;

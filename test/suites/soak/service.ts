@@ -2,9 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { within } from "../../../protoport/testing/src/deadline.ts";
-import { compileCache } from "../../../protoport/testing/src/process/child-program.ts";
-import { residentBytes } from "../../../protoport/testing/src/process/resident-bytes.ts";
+import { compileCache, residentBytes, within } from "../../../protoport/testing/src/index.ts";
 
 /** Milliseconds between two checks whether a program serves. */
 const pollIntervalMs = 100;
@@ -103,8 +101,7 @@ export class Service {
 
 async function responds(url: string): Promise<boolean> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-    await response.body?.cancel();
+    await (await fetch(url, { signal: AbortSignal.timeout(1_000) })).body?.cancel();
     return true;
   } catch {
     return false;

@@ -67,7 +67,6 @@ export async function soakStore(
   supply.start();
   callers.start();
   await callers.untilAllDelete();
-
   const startMs = performance.now();
   const loops = new FaultLoops(dice, startMs + seconds * 1_000, onProblem);
   const allFaults = serverFaults(stack, database, releases, dice, () => migrate(releases.next));
@@ -94,11 +93,9 @@ export async function soakStore(
   for (const replica of stack.replicas) await replica.stop();
   const connections = await database.countConnections();
   if (connections > 0) onProblem(`${connections} connections to the database are open after all servers have stopped`);
-
   const history = { created: supply.created, perhapsCreated: supply.perhapsCreated, calls: callers.calls };
   const verdict = judgeCalls(history, await database.readTables());
-  const usage = longLived.map(({ name }, i) => judgeUsage(name, before[i], after[i]));
-  const judged = [verdict, ...usage];
+  const judged = [verdict, ...longLived.map(({ name }, i) => judgeUsage(name, before[i], after[i]))];
   const counts = [...loops.injected, ["responses lost", lossy.cuts + stack.lossy.cuts]];
   return {
     problems: [...problems, ...judged.flatMap((each) => each.problems), ...checkLogs(folder)],

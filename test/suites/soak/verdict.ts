@@ -20,8 +20,8 @@ const maxGrowthMiB = 150;
 const forbidden = /^\s+at \S.*:\d+:\d+\)?$|\\n\s+at |uncaught|unhandled|ERR_HANDLER_FAILED|FATAL ERROR/im;
 
 /** Returns a sentence for each log in a folder with a forbidden line. */
-export function checkLogs(folder: string): readonly string[] {
-  return readdirSync(folder)
+export const checkLogs = (folder: string): readonly string[] =>
+  readdirSync(folder)
     .filter((name) => name.endsWith(".log"))
     .flatMap((name) => {
       const line = readFileSync(join(folder, name), "utf8")
@@ -29,7 +29,6 @@ export function checkLogs(folder: string): readonly string[] {
         .find((each) => forbidden.test(each));
       return line === undefined ? [] : [`${name} has the line ${line.slice(0, 1_000)}`];
     });
-}
 
 /** Judges what a server uses, before and after a time in which only calls happened. */
 export function judgeUsage(name: string, before: Usage | undefined, after: Usage | undefined): Judgement {

@@ -7,9 +7,7 @@ import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 const token = "token-of-the-schema-test";
 const timeout = 120_000;
 let postgres: PostgresServer;
-beforeAll(async () => {
-  postgres = await startPostgres();
-}, timeout);
+beforeAll(async () => void (postgres = await startPostgres()), timeout);
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 /** A store, and how to change its schema's version. */
@@ -70,9 +68,8 @@ test.each(stores)("a server on $name logs a newer schema and is not ready", { ti
   await setVersion(2);
   expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
   await setVersion(3);
-  await expect
-    .poll(() => fetchText("/readyz"), { timeout: 20_000 })
-    .toBe('503 {"status":"not ready","obstacles":["store"]}');
+  const options = { timeout: 20_000 };
+  await expect.poll(() => fetchText("/readyz"), options).toBe('503 {"status":"not ready","obstacles":["store"]}');
   expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":14,/);
   await server.find(new RegExp(`"problem":"[^"]*: ${says}"`));
   await setVersion(2);

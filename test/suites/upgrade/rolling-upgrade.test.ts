@@ -56,7 +56,6 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
     const ids = Array.from({ length: plants }, (_, i) => i + 1).join("\n");
     await using operator = openShell(folder.path, environment);
     await operator.run(`"$OLD" migrate\n"$OLD" import <<'EOF'\n${ids}\nEOF`);
-
     const ports = [await freePort(), await freePort()];
     await using machines = new AsyncDisposableStack();
     const shells = ports.map((port) => machines.use(openShell(folder.path, { ...environment, PORT: String(port) })));
@@ -84,21 +83,18 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
     await run(releases.old, ["check"], environment);
     await run(releases.old, ["deletions", "--plant", "1"], environment);
     await run(releases.old, ["export"], environment);
-    expect(await run(releases.old, ["migrate"], environment)).toMatch(
-      /^nothing to migrate: this release supports version 2 of the schema$/m,
-    );
+    const found = await run(releases.old, ["migrate"], environment);
+    expect(found).toMatch(/^nothing to migrate: this release supports version 2 of the schema$/m);
     for (const shell of shells) await underLoad(shell, replace);
     for (const shell of shells) await underLoad(shell, goBack);
     // Upgrades again, with the schema already migrated.
     await underLoad(operator, expand);
     for (const shell of shells) await underLoad(shell, replace);
-
     const { failed, completed, deleted, unprocessed } = await load.stop();
     expect(failed).toEqual([]);
     // All plants existed, and each was deleted once.
     expect(deleted).toBe(completed);
-    const records = (await run(releases.next, ["deletions"], environment)).trimEnd().split("\n");
-    expect(records).toHaveLength(deleted);
+    expect((await run(releases.next, ["deletions"], environment)).trimEnd().split("\n")).toHaveLength(deleted);
     const steps = 2 + 3 * shells.length;
     expect(completed).toBeGreaterThan(steps * callsPerStep);
     // Each restart may race with one call on each gRPC connection.

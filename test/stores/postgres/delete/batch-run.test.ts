@@ -15,12 +15,9 @@ import { callersOf, callerWith, countAttempts, createPlantsUpTo, deleteCall, fai
 const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 const kept = "the database does not allow deleting plant 1";
-
 const server = await startPostgresOfFile();
-
 const openSession = (url: string): Session => new Session(readServerUrl(url));
-const tablesOf = (url: string): StoreTables =>
-  singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""));
+const tablesOf = (url: string) => singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""));
 
 describe("a batch", () => {
   test.each([
@@ -119,11 +116,9 @@ describe("a batch", () => {
 
   test("reports a plant that a trigger keeps as protected to each of its callers, and to no other", async () => {
     const url = await createPlantsUpTo(server, 2);
-    await runSql(
-      url,
-      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-       CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
-    );
+    const sql = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`;
+    await runSql(url, sql);
     const session = openSession(url);
     const results: unknown[] = [];
     const batch = [1n, 1n, 2n].map((id, i) =>
@@ -141,11 +136,9 @@ describe("a batch", () => {
 
   test("reports each of several plants that a trigger keeps without an error as protected", async () => {
     const url = await createPlantsUpTo(server, 4);
-    await runSql(
-      url,
-      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-       CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id IN (2, 3)) EXECUTE FUNCTION keep()`,
-    );
+    const sql = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id IN (2, 3)) EXECUTE FUNCTION keep()`;
+    await runSql(url, sql);
     const session = openSession(url);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 4n, 9n);
     await runBatchWith(session, deletions);
@@ -195,11 +188,9 @@ describe("a batch", () => {
 test("a batch fails instead of missing plants that row security hides behind a pooler", async () => {
   const url = await createPlantsUpTo(server, 2);
   const schema = /plants_\d+/.exec(url)?.[0];
-  await runSql(
-    url,
-    `CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA ${schema} TO clerk; GRANT ALL ON plants, deletions TO clerk;
-     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`,
-  );
+  const sql = `CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA ${schema} TO clerk; GRANT ALL ON plants, deletions TO clerk;
+     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`;
+  await runSql(url, sql);
   const session = openSession(url.replace("user=tester", "user=clerk"));
   await session.run("SET row_security = on");
   await expect(runBatchWith(session, callersOf(1n, 9n))).rejects.toMatchObject({ verdict: "fail" });
@@ -287,10 +278,9 @@ describe("a batch in doubt", () => {
     const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
     const refusing = await openClient(url, "SET lock_timeout = 0");
-    const creating = refusing.query(
-      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
-       CREATE TRIGGER keep BEFORE DELETE ON plants ${trigger} EXECUTE FUNCTION keep()`,
-    );
+    const sql = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON plants ${trigger} EXECUTE FUNCTION keep()`;
+    const creating = refusing.query(sql);
     await lost.query("COMMIT");
     await creating;
     const session = openSession(url);
@@ -368,8 +358,7 @@ describe.each([
       delete: opened.delete.bind(opened),
       [Symbol.asyncDispose]: () => opened.close(),
     }));
-    const ids = [1n, 12n, 3n, 13n, 99n];
-    const deleting = Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    const deleting = Promise.all([1n, 12n, 3n, 13n, 99n].map((id) => store.delete(id, deleteCall())));
     await expect(deleting).resolves.toEqual([true, true, true, true, false]);
     expect(await plantsOf(url)).toEqual(["2", "4", "11", "14"]);
     expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "4" }]);
@@ -382,8 +371,7 @@ describe.each([
     await runSql(url, arrange);
     // The tables of a store that does not know it yet.
     const tables = tablesOf(url);
-    const batch = [callerWith(1n, "a"), ...callersOf(2n, 3n)];
-    await runBatchWith(session, batch, { tables, defer: () => undefined });
+    await runBatchWith(session, [callerWith(1n, "a"), ...callersOf(2n, 3n)], { tables, defer: () => undefined });
     await session.close();
     expect(await plantsOf(url)).toEqual(expect.arrayContaining(["4", "11", "12", "13", "14"]));
   });

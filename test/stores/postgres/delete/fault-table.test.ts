@@ -20,9 +20,7 @@ describe("verdictOn", () => {
 
   test.each(rows.filter(({ inside }) => inside !== undefined))(
     "returns $inside for SQLSTATE $sqlState within a statement",
-    ({ sqlState, inside }) => {
-      expect(verdictOn(within(trigger, sqlState.padEnd(5, "0")))).toBe(inside);
-    },
+    ({ sqlState, inside }) => expect(verdictOn(within(trigger, sqlState.padEnd(5, "0")))).toBe(inside),
   );
 
   test.each(
@@ -51,9 +49,7 @@ describe("verdictOn", () => {
       { name: "returns unknown for an error without a code", fault: new Error("timeout"), verdict: "unknown" },
       { name: "returns unknown for a value that is not an error", fault: "gone", verdict: "unknown" },
     ],
-  )("$name", ({ fault, verdict }) => {
-    expect(verdictOn(fault)).toBe(verdict);
-  });
+  )("$name", ({ fault, verdict }) => expect(verdictOn(fault)).toBe(verdict));
 });
 
 // A host name with several addresses fails with one error per address, and no common message.

@@ -14,32 +14,26 @@ import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, runSql, s
   withStrictIsolation } from "../../../support/plants/index.ts";
 
 const { version: newest } = ownSchema;
-
 const server = await startPostgresOfFile();
 
 /** Migrates to the version after {@link laterSteps}. */
-const migrateLater = (
-  url: string,
-  onWaiting?: (what: string) => void,
-  steps = laterSteps,
-): ReturnType<typeof migratePostgres> => migratePostgres(url, onWaiting, steps);
+const migrateLater = (url: string, onWaiting?: (what: string) => void, steps = laterSteps) =>
+  migratePostgres(url, onWaiting, steps);
 
-async function indexesOf(url: string): Promise<unknown[]> {
-  return await runSql(
+const indexesOf = async (url: string): Promise<unknown[]> =>
+  await runSql(
     url,
     `SELECT relname, indisvalid, replace(pg_get_indexdef(oid), current_schema(), '') AS definition
      FROM pg_index JOIN pg_class ON oid = indexrelid WHERE pg_table_is_visible(oid)
      AND relnamespace = current_schema()::regnamespace ORDER BY 1`,
   );
-}
 
-async function schemaOf(url: string): Promise<unknown[]> {
-  return await runSql(
+const schemaOf = async (url: string): Promise<unknown[]> =>
+  await runSql(
     url,
     `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
      WHERE table_schema = current_schema() ORDER BY 1, 2`,
   );
-}
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
@@ -148,11 +142,9 @@ describe("migrating a PostgreSQL database", () => {
     const url = await createSchemaOfVersion(server, 2);
     const [row] = await runSql(url, "SELECT current_schema() AS schema");
     const schema = String(row?.["schema"]);
-    await runSql(
-      url,
-      `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA ${schema} TO guest;
-       GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO guest`,
-    );
+    const sql = `CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA ${schema} TO guest;
+       GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO guest`;
+    await runSql(url, sql);
     const refused = migrateLater(url.replace("user=tester", "user=guest"));
     await expect(refused).rejects.toThrow(/: must be owner of table deletions$/);
   });
@@ -167,11 +159,9 @@ describe("migrating a PostgreSQL database", () => {
 
   test("repeats a step after its version could not be written", async () => {
     const url = await createSchemaOfVersion(server, 2);
-    await runSql(
-      url,
-      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
-       CREATE TRIGGER refuse BEFORE UPDATE ON plantstore_schema FOR EACH ROW EXECUTE FUNCTION refuse()`,
-    );
+    const sql = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON plantstore_schema FOR EACH ROW EXECUTE FUNCTION refuse()`;
+    await runSql(url, sql);
     await expect(migrateLater(url)).rejects.toThrow(/: not today$/);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 2 }]);
     await runSql(url, "DROP TRIGGER refuse ON plantstore_schema");
@@ -200,9 +190,8 @@ describe("migrating a PostgreSQL database", () => {
       from: newest,
       to: newest + 1,
     });
-    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual([
-      { version: 2, oldest_server: 1 },
-    ]);
+    const want = [{ version: 2, oldest_server: 1 }];
+    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual(want);
     await expect(running.delete(7n, deleteCall())).resolves.toBe(true);
     await running.close();
     await checkPostgresStore(url);
@@ -224,9 +213,8 @@ describe("migrating a PostgreSQL database", () => {
       undefined,
       laterSteps.slice(0, 1).map((step) => ({ ...step, breaking: true })),
     );
-    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual([
-      { version: 2, oldest_server: 2 },
-    ]);
+    const want = [{ version: 2, oldest_server: 2 }];
+    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual(want);
     const expected =
       /: its schema has version 2, which requires a release of schema version 2 or newer, .*: use a newer release$/;
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
@@ -244,9 +232,8 @@ describe("migrating a PostgreSQL database", () => {
   test("refuses a schema two versions ahead without changing it", async () => {
     const url = await createSchemaOfVersion(server, newest + 2);
     await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
-    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual([
-      { version: 3, oldest_server: 2 },
-    ]);
+    const want = [{ version: 3, oldest_server: 2 }];
+    expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual(want);
   });
 
   test("refuses a database with another encoding than UTF8, and creates nothing", async () => {

@@ -140,9 +140,7 @@ describe("readServerUrl", () => {
     { target: "any", url: "postgres://a/p?target_session_attrs=any" },
     { target: "primary", url: "postgres://a/p?target_session_attrs=primary" },
     { target: "read-write", url: "postgres://a/p?target_session_attrs=read-write" },
-  ])('returns the target "$target" for "$url"', ({ target, url }) => {
-    expect(readServerUrl(url).target).toBe(target);
-  });
+  ])('returns the target "$target" for "$url"', ({ target, url }) => expect(readServerUrl(url).target).toBe(target));
 
   test.each([
     { url: "postgres://a/p", connectionTimeoutMillis: 5_000 },
@@ -165,9 +163,8 @@ describe("readServerUrl", () => {
     expect(attemptsOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(attempts);
   });
 
-  test("treats ssl=true like sslmode=require", () => {
-    expect(attemptsOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
-  });
+  test("treats ssl=true like sslmode=require", () =>
+    expect(attemptsOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]));
 
   test("verifies the authority for sslmode=require with a root certificate", () => {
     using folder = createTempFolder();
@@ -193,8 +190,7 @@ describe("readServerUrl", () => {
     writeFileSync(folder.file("sslkey"), certificate.key);
     const pair = `sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`;
     const authority = `sslrootcert=${folder.file("sslrootcert")}`;
-    const wordsOf = (parameters: string): string[] =>
-      attemptsOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
+    const wordsOf = (parameters: string) => attemptsOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
     expect(wordsOf(authority)).toEqual(["a certificate of the authority"]);
     expect(wordsOf(pair)).toEqual(["any certificate"]);
     expect(wordsOf(`${authority}&sslmode=prefer`)).toEqual(["any certificate", "cleartext"]);
@@ -202,9 +198,8 @@ describe("readServerUrl", () => {
 
   test.each(["-c search_path=a -c x.y=1", "-cx=1", "--search-path=a", "endpoint=ep-cool", "-e -d3", ""])(
     'accepts options="%s"',
-    (options) => {
-      expect(attemptsOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options);
-    },
+    (options) =>
+      expect(attemptsOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options),
   );
 
   test.each([

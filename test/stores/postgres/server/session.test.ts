@@ -17,13 +17,11 @@ import { cancelWaitsForStandby, errorMessage, messageOf, type PostgresServer, ru
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const respondingWithin = (ms: number) => ({ lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: ms });
 const certificate = createCertificate("PostgreSQL");
-
 const unresponsiveMessage = "the server does not respond";
 
 /** Returns whether the response came too late for the expected error. */
-function isLate(result: unknown, should: { readonly message?: string }): boolean {
-  return result instanceof Error && result.message !== should.message && result.message === unresponsiveMessage;
-}
+const isLate = (result: unknown, should: { readonly message?: string }): boolean =>
+  result instanceof Error && result.message !== should.message && result.message === unresponsiveMessage;
 
 let port: number;
 let server: PostgresServer;
@@ -184,8 +182,7 @@ describe("a session", () => {
   test("does not retry with other TLS settings after a connection reset", async () => {
     let connections = 0;
     await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
-    const session = new Session(readServerUrl(urlOf(way)));
-    await expect(session.connect()).rejects.toMatchObject({ code: "ECONNRESET" });
+    await expect(new Session(readServerUrl(urlOf(way))).connect()).rejects.toMatchObject({ code: "ECONNRESET" });
     expect(connections).toBe(1);
   });
 
@@ -213,9 +210,8 @@ describe("a session", () => {
     const [row] = await session.query("SELECT pg_backend_pid()");
     await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
     await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
-    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow(
-      "the connection was lost during a transaction",
-    );
+    const refused = session.query("INSERT INTO t VALUES (2)");
+    await expect(refused).rejects.toThrow("the connection was lost during a transaction");
     await expect(session.commit()).rejects.toThrow("the connection was lost during a transaction");
     await expect(session.rollBack()).rejects.toThrow("the connection was lost during a transaction");
     session.discard();
@@ -474,8 +470,7 @@ describe("a session", () => {
           client.once("close", () => void (ended.push("connection"), upstream.destroy()));
           // The response comes despite the cancel request.
           upstream.on("data", (data: Buffer) => {
-            const until = data.includes("late") ? requested.promise : Promise.resolve();
-            void until.then(() => client.write(data));
+            void (data.includes("late") ? requested.promise : Promise.resolve()).then(() => client.write(data));
           });
           upstream.write(first);
           client.pipe(upstream);
@@ -536,9 +531,8 @@ describe("a session", () => {
     await using session = sessionOf(`${url}&application_name=alone`, timeouts);
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-      const rejection = expect(commit(session)).rejects.toThrow(
-        "committed, but not confirmed by its synchronous standbys",
-      );
+      const refused = commit(session);
+      const rejection = expect(refused).rejects.toThrow("committed, but not confirmed by its synchronous standbys");
       await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
     // The failed commit does not affect the next statement.

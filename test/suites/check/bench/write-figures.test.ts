@@ -10,11 +10,6 @@ const figures = readFigures();
 describe.each(pages)("%s", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
 
-  test("has up-to-date tables from docs/figures.json", () => {
-    expect(renderPage(text, figures)).toBe(text);
-  });
-
-  test("has figures in every table", () => {
-    expect(text).not.toContain(`\n\n${unmeasured}\n\n`);
-  });
+  test("has up-to-date tables from docs/figures.json", () => expect(renderPage(text, figures)).toBe(text));
+  test("has figures in every table", () => expect(text).not.toContain(`\n\n${unmeasured}\n\n`));
 });

@@ -19,15 +19,14 @@ const recipes = blocksRunBy("test/suites/check/examples/documented-settings.test
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
 /** Returns the variables that lines such as NAME=VALUE set. Throws for unknown settings. */
-function readVariables(block: string): Record<string, string> {
-  return Object.fromEntries(
+const readVariables = (block: string): Record<string, string> =>
+  Object.fromEntries(
     block.split("\n").map((line) => {
       const [, name = "", value = ""] = /^([A-Z0-9_]+)=(\S+)(?:\s+#.*)?$/.exec(line) ?? [];
       if (!known.includes(name)) throw new Error(`unknown setting: ${line}`);
       return [name, value];
     }),
   );
-}
 
 const pathOf = (url: string | undefined): string => (url === undefined ? "" : new URL(url).pathname);
 
@@ -104,8 +103,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
         const token = new URLSearchParams(form).get("token") ?? "";
         // In this test, an opaque token's text is its audience.
         asked.push(`${request.url ?? ""} ${request.headers.authorization ?? ""}`);
-        const introspected = { active: true, sub: "ada", aud: token };
-        response.end(JSON.stringify(introspected));
+        response.end(JSON.stringify({ active: true, sub: "ada", aud: token }));
       });
     });
     const origin = await listenOnLoopback(endpoint);
@@ -129,11 +127,8 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     ]);
   });
 
-  test("refuse a token for another audience", async () => {
-    expect(await deletePlant(environment, "another")).toBe(400);
-  });
+  test("refuse a token for another audience", async () => expect(await deletePlant(environment, "another")).toBe(400));
 });
 
-test("every recipe on the pages has a test", () => {
-  expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length);
-});
+test("every recipe on the pages has a test", () =>
+  expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length));

@@ -11,18 +11,15 @@ function rowOf(setting: PlantSetting): string {
   return `| ${[`\`${setting.variable}\``, initial ? `\`${initial}\`` : "–", setting.about].join(" | ")} |`;
 }
 
-test("docs/reference/configuration.md has exactly the settings, by group, with their defaults and descriptions", () => {
-  expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)]));
-});
+test("docs/reference/configuration.md has exactly the settings, by group, with their defaults and descriptions", () =>
+  expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)])));
 
-test("settingGroups has every setting once, in the table's order", () => {
-  expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
-});
+test("settingGroups has every setting once, in the table's order", () =>
+  expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings)));
 
 test("every setting except PLANTSTORE_TOKENS has the documented flag", () => {
-  expect(docs.replaceAll("\n", " ")).toContain(
-    `\`${settings.jwtKeysUrls.variable}\` is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
-  );
+  const found = docs.replaceAll("\n", " ");
+  expect(found).toContain(`\`${settings.jwtKeysUrls.variable}\` is \`--${String(flagOf(settings.jwtKeysUrls))}\``);
   const named = Object.values(settings).filter(({ variable }) => variable !== "PLANTSTORE_TOKENS");
   expect(named.map(flagOf)).toEqual(
     named.map(({ variable }) => variable.replace("PLANTSTORE_", "").toLowerCase().replaceAll("_", "-")),

@@ -69,29 +69,22 @@ test("packages are published after their dependencies", () => {
 
 test("a prerelease gets the npm tag next", () => {
   const [first] = publicationsOf(packageNames(), "1.0.0-rc.1", "/a");
-  expect(first?.publish.join(" ")).toBe(
-    "npm publish --provenance --access public --tag next /a/protoport-gateway-1.0.0-rc.1.tgz",
-  );
+  const found = first?.publish.join(" ");
+  expect(found).toBe("npm publish --provenance --access public --tag next /a/protoport-gateway-1.0.0-rc.1.tgz");
 });
 
 const valid = ["0.1.0", "10.20.30", "1.0.0-rc.1", "1.0.0-0", "1.0.0-alpha-1.x", "1.0.0-0a"];
-test.each(valid)('isVersion accepts "%s"', (text) => {
-  expect(isVersion(text)).toBe(true);
-});
+test.each(valid)('isVersion accepts "%s"', (text) => expect(isVersion(text)).toBe(true));
 
 const invalid = ["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+build", " 1.0.0"];
-test.each([...invalid, "1.0.0\n"])("isVersion rejects %j as a version", (text) => {
-  expect(isVersion(text)).toBe(false);
-});
+test.each([...invalid, "1.0.0\n"])("isVersion rejects %j as a version", (text) => expect(isVersion(text)).toBe(false));
 
-test("a package's URLs are derived from the repository's URL", () => {
+test("a package's URLs are derived from the repository's URL", () =>
   expect(publishedAddresses("https://a.example/b", "protoport/gateway")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",
     repository: { type: "git", url: "git+https://a.example/b.git", directory: "protoport/gateway" },
-  });
-});
+  }));
 
-test("a package has no URLs while the project has no repository", () => {
-  expect(publishedAddresses(undefined, "protoport/gateway")).toEqual({});
-});
+test("a package has no URLs while the project has no repository", () =>
+  expect(publishedAddresses(undefined, "protoport/gateway")).toEqual({}));

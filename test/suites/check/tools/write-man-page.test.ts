@@ -7,9 +7,8 @@ import { projectFolder } from "@protoport/testing/process";
 
 const page = manPage();
 
-test("man/plantstore.1 is up to date", () => {
-  expect(readFileSync(join(projectFolder, "man/plantstore.1"), "utf8")).toBe(page);
-});
+test("man/plantstore.1 is up to date", () =>
+  expect(readFileSync(join(projectFolder, "man/plantstore.1"), "utf8")).toBe(page));
 
 test("the man page contains all settings, and only man(7) requests", () => {
   const missing = Object.values(settings).filter(({ variable }) => !page.includes(variable));

@@ -18,8 +18,7 @@ describe.runIf(hasProgram("python3"))("Python", () => {
     program: "main.py",
     environment: async (authorityFile) => {
       const programs = await openPython(join(projectFolder, "examples/clients/python/requirements.txt"));
-      const path = [programs, process.env["PATH"]].join(delimiter);
-      return { PATH: path, GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: authorityFile };
+      return { PATH: [programs, process.env["PATH"]].join(delimiter), GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: authorityFile };
     },
   });
 });

@@ -11,8 +11,7 @@ const nodeOptions = trusted === undefined ? {} : { ca: readFileSync(trusted) };
 function openTransport(protocol: string | undefined): Transport {
   if (protocol === "grpc") return createGrpcTransport({ baseUrl: url, nodeOptions });
   if (protocol === "grpc-web") return createGrpcWebTransport({ baseUrl: url, httpVersion: "2", nodeOptions });
-  const httpVersion = protocol === "connect" ? "1.1" : "2";
-  return createConnectTransport({ baseUrl: url, httpVersion, nodeOptions });
+  return createConnectTransport({ baseUrl: url, httpVersion: protocol === "connect" ? "1.1" : "2", nodeOptions });
 }
 
 function outcomeOf(error: unknown): Outcome {

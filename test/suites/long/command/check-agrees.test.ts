@@ -72,8 +72,7 @@ const introspection = {
 };
 
 /** Returns an environment for each value of one variable. */
-const each = (variable: string, ...values: readonly string[]): Environment[] =>
-  values.map((value) => ({ [variable]: value }));
+const each = (variable: string, ...values: readonly string[]) => values.map((value) => ({ [variable]: value }));
 
 // oxfmt-ignore
 const groups: readonly Group[] = [

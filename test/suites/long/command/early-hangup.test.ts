@@ -14,8 +14,7 @@ function startProxy(args: readonly string[], folder: TempFolder, environment: Re
   writeFileSync(folder.file("set.binpb"), descriptorSetOf(GreenhouseService.file));
   const upstream = `{ addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")} }`;
   writeFileSync(folder.file("proxy.yaml"), `listen: { port: 0 }\nupstreams: [${upstream}]\n`);
-  const main = `${projectFolder}/protoport/proxy/src/command/main.ts`;
-  return startNode([main, ...args], folder.path, environment);
+  return startNode([`${projectFolder}/protoport/proxy/src/command/main.ts`, ...args], folder.path, environment);
 }
 
 const configured = ["--config", "proxy.yaml"];

@@ -47,20 +47,18 @@ async function run(words: readonly string[], folder: TempFolder): Promise<Ended>
   const inFolder = words.map((word) => (word === "copy.db" ? folder.file(word) : word));
   if (words[0] !== "serve") return await runCommand(inFolder, environment);
   await using server = startCommandLine(words, folder.path, environment);
-  const exitCode = (await server.end()) ?? Number.NaN;
-  return { exitCode, out: linesOf(server.stdout()), err: linesOf(server.stderr()) };
+  return { exitCode: (await server.end()) ?? Number.NaN, out: linesOf(server.stdout()), err: linesOf(server.stderr()) };
 }
 
 const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
 
-function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes: string | undefined])[] {
-  return readdirSync(folder.path).map((name) => [
+const contentOf = (folder: TempFolder): readonly (readonly [name: string, bytes: string | undefined])[] =>
+  readdirSync(folder.path).map((name) => [
     name,
     statSync(folder.file(name), { throwIfNoEntry: false })?.isFile() === true
       ? readFileSync(folder.file(name), "latin1")
       : undefined,
   ]);
-}
 
 describe.each(missingStores)("with $name instead of a store", ({ make, problem }) => {
   test.each(commands)("plantstore $words.0 fails with a hint, and changes nothing", async ({ words, setting }) => {

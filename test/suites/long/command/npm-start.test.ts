@@ -21,9 +21,7 @@ function createStartFolder(): TempFolder {
 }
 
 /** Sends a signal to a process, or to a group by its negative id. Returns whether the process or group exists. */
-function send(id: number, signal: NodeJS.Signals | 0): boolean {
-  return attempt(() => process.kill(id, signal)) ?? false;
-}
+const send = (id: number, signal: NodeJS.Signals | 0): boolean => attempt(() => process.kill(id, signal)) ?? false;
 
 test.each([
   { name: "SIGTERM to npm", signal: "SIGTERM", toGroup: false },
@@ -41,7 +39,6 @@ test.each([
   const [, pid, port] = await npm.find(/"pid":(\d+),.*"port":(\d+)/);
   const [, token] = await npm.find(/Bearer (\S+)/);
   expect(await deletePlant(`http://127.0.0.1:${port}`, 1, token)).toBe(204);
-
   const exited = once(npm.process, "exit");
   send(toGroup ? group : -group, signal);
   expect(await within(exited, "the exit of npm")).toEqual([0, null]);

@@ -45,8 +45,7 @@ async function findListening(server: CommandLine, times: number): Promise<void> 
   for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
 }
 
-const repeatedMessage = (message: string, times: number): RegExp =>
-  new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
+const repeatedMessage = (message: string, times: number) => new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
 
 /** Returns the URL for all workers' metrics, and a function that scrapes them. */
 async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {
@@ -79,8 +78,7 @@ test("workers share a port, reload on SIGHUP, and delete every plant once", asyn
   const { server, baseUrl, database } = await serve(folder);
   await using running = server;
   const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
-  const statuses = await Promise.all(requests);
-  expect(statuses.filter((status) => status === 204)).toHaveLength(100);
+  expect((await Promise.all(requests)).filter((status) => status === 204)).toHaveLength(100);
   expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
   server.process.kill("SIGHUP");
   await server.find(repeatedMessage("reloading", 3));
@@ -170,7 +168,6 @@ test("one address serves every worker's metrics, and replacements keep the slot"
   expect(deleted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(30);
   // Prometheus rejects a metric that is described more than once.
   expect(text.match(/^# TYPE gateway_ready /gm)).toHaveLength(1);
-
   const [, pid] = /"pid":(\d+),"address"/.exec(server.stderr()) ?? [];
   process.kill(Number(pid), "SIGKILL");
   await server.find(repeatedMessage("listening", 4));
@@ -211,9 +208,8 @@ test("the command starts no workers if the admin address is in use", async () =>
     PLANTSTORE_ADMIN_ADDRESS: String(usedPort),
   });
   expect(await server.end()).toBe(1);
-  expect(server.stderr()).toContain(
-    `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`,
-  );
+  const want = `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`;
+  expect(server.stderr()).toContain(want);
 });
 
 test("draining workers serve metrics, and a second signal kills them immediately", async () => {

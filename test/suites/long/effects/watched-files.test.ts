@@ -65,22 +65,20 @@ async function keysFile(provider: IdentityProvider): Promise<Watched> {
   };
 }
 
-function certificateFiles(): Watched {
-  return {
-    contents: four.map((at) => {
-      const { cert, key } = createCertificate(`server-${at}`);
-      return { "cert.pem": cert, "key.pem": key };
-    }),
-    environment: (folder) => ({ TLS_CERT_FILE: join(folder, "cert.pem"), TLS_KEY_FILE: join(folder, "key.pem") }),
-    inUse: async ({ port }) => {
-      const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
-      await once(socket, "secureConnect");
-      const { subject } = socket.getPeerCertificate();
-      socket.destroy();
-      return four.findIndex((at) => subject.CN === `server-${at}`);
-    },
-  };
-}
+const certificateFiles = (): Watched => ({
+  contents: four.map((at) => {
+    const { cert, key } = createCertificate(`server-${at}`);
+    return { "cert.pem": cert, "key.pem": key };
+  }),
+  environment: (folder) => ({ TLS_CERT_FILE: join(folder, "cert.pem"), TLS_KEY_FILE: join(folder, "key.pem") }),
+  inUse: async ({ port }) => {
+    const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { subject } = socket.getPeerCertificate();
+    socket.destroy();
+    return four.findIndex((at) => subject.CN === `server-${at}`);
+  },
+});
 
 function clientSecret(provider: IdentityProvider): Watched {
   const secrets = four.map((at) => `s3cret-${at}-of-the-client`);

@@ -43,8 +43,7 @@ async function start(
   const all = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables };
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
   const environment = { DATABASE_URL: database, PLANTSTORE_TOKENS: token };
-  const started = startConfigured(environment, { serviceVersion: "1.2.3" });
-  const server = await started.finally(() => vi.unstubAllEnvs());
+  const server = await startConfigured(environment, { serviceVersion: "1.2.3" }).finally(() => vi.unstubAllEnvs());
   const lines = (msg: string) => server.lines().filter((line) => line["msg"] === msg);
   return { server, lines, [Symbol.asyncDispose]: () => server.drain() };
 }
@@ -133,8 +132,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>(
 test("a batch span links to every call in it", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url);
-  const ids = Array.from({ length: 60 }, (_, at) => BigInt(at + 1));
-  await Promise.all(ids.map((id) => deletePlant(traced, id)));
+  await Promise.all(Array.from({ length: 60 }, (_, at) => BigInt(at + 1)).map((id) => deletePlant(traced, id)));
   const commits = (): OtlpReceiver["spans"] => collector.spans.filter(({ name }) => name === "DELETE plants");
   await expect.poll(() => commits().flatMap(({ links }) => links).length).toBe(60);
   await expect.poll(() => collector.spans.length - commits().length).toBe(60);

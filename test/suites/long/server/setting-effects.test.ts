@@ -115,8 +115,7 @@ function tlsOf(name: string): Environment {
   return { TLS_CERT_FILE: folder.write(`${name}.pem`, cert), TLS_KEY_FILE: folder.write(`${name}.key`, key) };
 }
 
-const happens = (event: Promise<unknown>): Promise<boolean> =>
-  Promise.race([event.then(() => true), sleep(settledMs).then(() => false)]);
+const happens = (event: Promise<unknown>) => Promise.race([event.then(() => true), sleep(settledMs).then(() => false)]);
 
 async function endsConnection({ baseUrl }: ConfiguredServer): Promise<boolean> {
   const session = connect(baseUrl);

@@ -5,8 +5,7 @@ import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/
 
 // Node releases with known vulnerabilities in node:http2 work, with a warning.
 
-const enginesOf = (manifest: string): string =>
-  JSON.parse(readFileSync(join(projectFolder, manifest), "utf8")).engines.node;
+const enginesOf = (manifest: string) => JSON.parse(readFileSync(join(projectFolder, manifest), "utf8")).engines.node;
 
 /** Loads a package's built check on a process that claims these versions, and returns what it prints. */
 async function load(name: string, versions: Readonly<Record<string, string>>): Promise<string> {

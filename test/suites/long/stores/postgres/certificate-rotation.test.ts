@@ -53,8 +53,7 @@ test("stores follow changes to the certificate authority without a restart", asy
     openPostgresStore({ url: tlsUrlOf(url, "one.pem") }),
     openPostgresStore({ url: tlsUrlOf(url, "two.pem"), currentUrl: () => tlsUrlOf(url, "two.pem") }),
   ]);
-  const deleteNext = (): Promise<boolean[]> =>
-    Promise.all(stores.map((store) => store.delete(ids.shift() ?? 0n, deleteCall())));
+  const deleteNext = () => Promise.all(stores.map((store) => store.delete(ids.shift() ?? 0n, deleteCall())));
   await expect(deleteNext()).resolves.toEqual([true, true]);
   for (const name of ["second", "third"]) {
     const next = createCertificate(name);

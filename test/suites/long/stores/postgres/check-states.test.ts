@@ -181,9 +181,8 @@ describe("check", () => {
     await Promise.all([first.stop("immediate"), second.stop("immediate")]);
     const words = "not confirmed by its synchronous standbys";
     // Both the server and the check report the missing standby.
-    await expect
-      .poll(asked, { timeout: 30_000 })
-      .toMatch(new RegExp(`is not ready: store: .*${words}[^]*cannot use .*${words}`));
+    const options = { timeout: 30_000 };
+    await expect.poll(asked, options).toMatch(new RegExp(`is not ready: store: .*${words}[^]*cannot use .*${words}`));
     await first.start();
     await expect.poll(asked, { timeout: 30_000 }).toContain("reports no problem");
   });

@@ -72,8 +72,7 @@ async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "rol
         const at = statementAt(type, message);
         if (at > 0) {
           const written = textAt(message, at);
-          const sql = (texts.get(written) ?? written).trim();
-          const decision = decide(sql, isInTransaction);
+          const decision = decide((texts.get(written) ?? written).trim(), isInTransaction);
           isLost = typeof decision === "object" && decision.isRun;
           sqlState = typeof decision === "object" ? "40003" : decision;
           if (sqlState !== undefined && !isLost) message[at] = "!".charCodeAt(0);
@@ -167,13 +166,12 @@ async function throughFaults<Result>(work: () => Promise<Result>): Promise<Resul
   }
 }
 
-function schemaOf(url: string): Promise<unknown[]> {
-  return runSql(
+const schemaOf = (url: string): Promise<unknown[]> =>
+  runSql(
     url,
     `SELECT relname, relkind, (SELECT indisvalid FROM pg_index WHERE indexrelid = oid) FROM pg_class
      WHERE relnamespace = current_schema()::regnamespace AND relname !~ '_[0-9]{8}' ORDER BY 1`,
   );
-}
 
 /** Returns a caller's call. Every second plant is deleted with a key. */
 function callFor(id: bigint, caller: number): DeleteCall {
@@ -268,8 +266,7 @@ describe("a store on a server with a distributed engine's errors", () => {
     });
     await store.close();
     expect(outcomes.map((pair) => pair.filter((deleted) => deleted))).toEqual(ids.map(() => [true]));
-    const records = await runSql(url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
-    expect(records).toEqual(
+    expect(await runSql(url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id")).toEqual(
       ids.map((id) => ({ plant_id: String(id), request_id: `request-${outcomes[Number(id)]?.indexOf(true)}` })),
     );
     expect(await runSql(url, "SELECT FROM plants")).toEqual([]);

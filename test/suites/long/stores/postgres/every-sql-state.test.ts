@@ -82,13 +82,11 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
 }
 
 describe.concurrent("each SQLSTATE of PostgreSQL", () => {
-  test("raised by a trigger has the outcome of its class", async ({ expect }) => {
-    await checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants");
-  });
+  test("raised by a trigger has the outcome of its class", ({ expect }) =>
+    checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants"));
 
-  test("raised at the commit has the outcome of its class", async ({ expect }) => {
-    await checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED");
-  });
+  test("raised at the commit has the outcome of its class", ({ expect }) =>
+    checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED"));
 
   test("without an error context has the outcome of its class", async ({ expect }) => {
     const url = await server.createPlants();
@@ -126,8 +124,7 @@ function startFailingProxy(
   return startPostgresProxy(server.socketFolder, (client, serverSocket) => {
     let isReplaced = false;
     const refuse = (): void => {
-      const error = errorMessage(`SERROR\0C${faults.sqlState}\0Mrefused\0\0`);
-      client.write(Buffer.concat([error, readyForQuery]));
+      client.write(Buffer.concat([errorMessage(`SERROR\0C${faults.sqlState}\0Mrefused\0\0`), readyForQuery]));
     };
     client.on("data", (data) => {
       const isFaulty = faults.left > 0 && data.includes("gone AS (") && /\{1[,}]/.test(data.toString("latin1"));

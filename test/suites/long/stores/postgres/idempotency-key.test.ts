@@ -230,8 +230,7 @@ describe("a deletion with a key that another process uses concurrently", () => {
     stores.push(opened.store);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     const deletions = stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`))));
-    const same = await Promise.all(deletions);
-    expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
+    expect((await Promise.all(deletions)).filter((isDeleted) => !isDeleted)).toEqual([]);
     // Each process deletes a different plant.
     const deleteNew = (store: (typeof stores)[number], i: number) =>
       Promise.allSettled(Array.from({ length: 25 }, (_, n) => store.delete(BigInt(101 + 25 * i + n), keyed(`n-${n}`))));

@@ -57,10 +57,8 @@ describe("a store with row security", () => {
 
   test("reports no plant as missing while row security hides plants", async () => {
     await using store = closing(await openPostgresStore({ url }));
-    await runSql(
-      admin,
-      `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY others ON plants USING (id > 1); ${forceSql("plants")}`,
-    );
+    const sql = `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY others ON plants USING (id > 1); ${forceSql("plants")}`;
+    await runSql(admin, sql);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(admin, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
     await expect.poll(() => store.problem).toBeUndefined();

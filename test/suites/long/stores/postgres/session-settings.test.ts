@@ -299,12 +299,10 @@ test("a store reports disabled triggers that the user cannot enable", async () =
      ALTER ROLE ${role} SET session_replication_role = replica`;
   await runSql(url, sql);
   const ofRole = url.replace("user=tester", `user=${role}`);
-  await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
-    'permission denied to set parameter "session_replication_role"',
-  );
+  const refused = openPostgresStore({ url: ofRole });
+  await expect(refused).rejects.toThrow('permission denied to set parameter "session_replication_role"');
   const session = new Session(readServerUrl(ofRole));
-  const deleting = runBatchWith(session, [pendingOf(1n)]);
-  await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
+  await expect(runBatchWith(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "42501" } });
   const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
   await expect.poll(() => runSql(url, remaining)).toEqual([]);
   await session.close();
@@ -325,11 +323,9 @@ test("a role with read-only transactions deletes nothing", async () => {
 
 test("a deletion that exceeds another client's short timeouts is deferred", async () => {
   const url = await server.createPlants([1n]);
-  await runSql(
-    url,
-    `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN OLD; END $$;
-     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
-  );
+  const sql = `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN OLD; END $$;
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`;
+  await runSql(url, sql);
   const session = new Session(readServerUrl(url));
   await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
   const aside: bigint[] = [];
@@ -345,16 +341,14 @@ describe("a database and role with unusual parsing and formatting settings", () 
     const base = await server.createSchema();
     const name = `odd_${randomUUID().replaceAll("-", "")}`;
     await runSql(base, `CREATE DATABASE ${name}`);
-    await runSql(
-      base,
-      `ALTER DATABASE ${name} SET standard_conforming_strings = off; ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY';
+    const sql = `ALTER DATABASE ${name} SET standard_conforming_strings = off; ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY';
        ALTER DATABASE ${name} SET TimeZone = 'Asia/Kolkata'; ALTER DATABASE ${name} SET array_nulls = off;
        ALTER DATABASE ${name} SET IntervalStyle = sql_standard; ALTER DATABASE ${name} SET quote_all_identifiers = on;
        CREATE ROLE ${name} LOGIN SUPERUSER; ALTER ROLE ${name} SET default_transaction_isolation = serializable;
        ALTER ROLE ${name} SET client_min_messages = error; ALTER ROLE ${name} SET row_security = off;
        ALTER ROLE ${name} SET synchronous_commit = off; ALTER ROLE ${name} SET session_replication_role = replica;
-       ALTER ROLE ${name} SET extra_float_digits = 0; ALTER ROLE ${name} SET transform_null_equals = on`,
-    );
+       ALTER ROLE ${name} SET extra_float_digits = 0; ALTER ROLE ${name} SET transform_null_equals = on`;
+    await runSql(base, sql);
     const url = base.replace("/postgres?", `/${name}?`).replace(/&options=.*/, "");
     return url.replace("user=tester", `user=${name}`);
   }

@@ -81,10 +81,9 @@ describe("start-up parameters", () => {
 
   test.each(["08P01", "0A000"])("from the URL are reported if a pooler refuses them (%s)", async (sqlState) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
-    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
-    await expect(openPostgresStore({ url })).rejects.toThrow(
-      "the options in the database URL set search_path, but the server did not get this setting",
-    );
+    await expect(
+      openPostgresStore({ url: (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder) }),
+    ).rejects.toThrow("the options in the database URL set search_path, but the server did not get this setting");
     expect(pooler.refusals).toBe(2);
   });
 

@@ -55,8 +55,7 @@ describe("a PostgreSQL store", () => {
     expect(proxy.cuts).toBe(1);
     expect(await opened.plants()).toEqual([3n]);
     // There is one record per plant, so the retry has deleted nothing twice.
-    const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
-    expect(rows).toEqual([
+    expect(await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id")).toEqual([
       { plant_id: "1", request_id: "request-1" },
       { plant_id: "2", request_id: "request-2" },
     ]);
@@ -214,8 +213,7 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, sql);
     const refused = { status: "rejected", reason: expect.objectContaining({ code }) };
     expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
-    const results = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
-    expect(results).toEqual([
+    expect(await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())))).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
     ]);

@@ -193,8 +193,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
       await Promise.all(batch.map((id) => store.delete(id, deleteCall({ idempotencyKey: `key-${id}` }))));
     }
     await store.close();
-    const counts = { plants: 10_000, records: 10_001, keys: 10_001 };
-    await expect(move(source, target)).resolves.toEqual(counts);
+    await expect(move(source, target)).resolves.toEqual({ plants: 10_000, records: 10_001, keys: 10_001 });
     expect(await plantsOf(target)).toEqual(ids.slice(10_001));
     expect(await recordsOf(target)).toEqual(await recordsOf(source));
     expect(await batchSizesOf(target)).toEqual(await batchSizesOf(source));

@@ -116,8 +116,7 @@ async function isServerReady(path: string): Promise<boolean> {
   return isReady;
 }
 
-const check = (folder: TempFolder): ReturnType<typeof runCommand> =>
-  runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}` });
+const check = (folder: TempFolder) => runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}` });
 
 /** Returns the contents of the files in a folder, except a log's index, in which readers are recorded. */
 function contentOf(folder: TempFolder): readonly (readonly [name: string, content: string])[] {

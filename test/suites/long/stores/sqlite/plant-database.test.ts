@@ -131,7 +131,6 @@ describe("backing up", () => {
     backUp(file, folder.file("copy.db"));
     expect([...before, ...(await during)]).not.toContain(false);
     await store.close();
-
     const copied = new Set(plantsIn(folder.file("copy.db")));
     const deleted = readSqlite(folder.file("copy.db"), "SELECT plant_id FROM deletions ORDER BY plant_id");
     // The copy is a single snapshot, so each plant is either in it or in its deletion records.
@@ -140,7 +139,6 @@ describe("backing up", () => {
 
     // No other files remain.
     expect(readdirSync(folder.path).toSorted()).toEqual(["copy.db", "plants.db"]);
-
     await using restored = closing(await openSqliteStore({ file: folder.file("copy.db") }));
     await expect(restored.delete(1n, deleteCall())).resolves.toBe(false);
     await expect(restored.delete(20_000n, deleteCall())).resolves.toBe(true);

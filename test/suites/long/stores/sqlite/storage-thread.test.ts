@@ -44,8 +44,7 @@ describe("the storage thread", () => {
     const file = folder.file("plants.db");
     await using thread = closing(await StorageThread.start({ file, migrates: true }));
     renameSync(file, `${file}.moved`);
-    const text = "the file was moved, replaced or deleted";
-    const problem = { text, isTemporary: false, needsOperator: true };
+    const problem = { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true };
     await expect(thread.request("check")).resolves.toMatchObject({ problem });
   });
 
@@ -79,12 +78,11 @@ describe("the storage thread", () => {
     expect(await run.end()).toBe(0);
     expect(plantsIn(file)).toHaveLength(998);
     // Each module was loaded only by the process, not by the thread.
-    expect(
-      run
-        .stderr()
-        .match(/^(?:flag|variable)$/gm)
-        ?.toSorted(),
-    ).toEqual(["flag", "variable"]);
+    const found = run
+      .stderr()
+      .match(/^(?:flag|variable)$/gm)
+      ?.toSorted();
+    expect(found).toEqual(["flag", "variable"]);
     expect(readdirSync(folder.path).filter((name) => name.endsWith(".cpuprofile"))).toHaveLength(1);
   });
 });

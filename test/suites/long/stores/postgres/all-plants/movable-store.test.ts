@@ -72,8 +72,7 @@ test("a move changes nothing if a source record has two keys", async () => {
 });
 
 test("a slow target does not trigger the source role's idle timeout", async () => {
-  const source = await createUsedStore(postgres);
-  const owner = urlOf(source);
+  const owner = urlOf(await createUsedStore(postgres));
   const limit = "idle_in_transaction_session_timeout = '1s'";
   await runSql(owner, `CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET ${limit}`);
   const hasty: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=hasty") };
@@ -88,8 +87,7 @@ test("a slow target does not trigger the source role's idle timeout", async () =
 });
 
 test("a move fails when row security hides source rows", async () => {
-  const source = await createUsedStore(postgres);
-  const owner = urlOf(source);
+  const owner = urlOf(await createUsedStore(postgres));
   const sql = `CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA ${/plants_\d+/.exec(owner)?.[0]} TO mover;
      GRANT ALL ON plants, deletions, plantstore_schema TO mover;
      ALTER TABLE plants OWNER TO mover; ALTER TABLE plants FORCE ROW LEVEL SECURITY; ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY hide_first ON plants USING (id > 1)`;

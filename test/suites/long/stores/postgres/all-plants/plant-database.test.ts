@@ -91,12 +91,10 @@ describe("importing into PostgreSQL", () => {
     ],
   )("%s", async (_name, how, commitSql, restore) => {
     const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+    const sql = `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
-       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
-    );
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`;
+    await runSql(url, sql);
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport({ restore });
     const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
@@ -119,8 +117,7 @@ describe("importing into PostgreSQL", () => {
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     const counts = running.add([1n]);
-    const waiting = (type: string): Promise<unknown> =>
-      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
+    const waiting = (type: string) => runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
     await expect.poll(() => waiting("advisory")).not.toEqual([]);
     // This import waits for the first one, and continues as soon as the first one is rolled back.
     const other = runSql(url, "INSERT INTO plants VALUES (1)");
@@ -156,9 +153,8 @@ describe("importing into PostgreSQL", () => {
   test("reports plants as restored only after the synchronous standbys have them", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {
-      await expect
-        .poll(() => runSql(url, "SHOW synchronous_standby_names"))
-        .toEqual([{ synchronous_standby_names: "nobody" }]);
+      const want = [{ synchronous_standby_names: "nobody" }];
+      await expect.poll(() => runSql(url, "SHOW synchronous_standby_names")).toEqual(want);
       await using database = await openPostgresDatabase(url);
       await using running = await database.startImport({ restore: true });
       const rejection = expect(running.add([1n])).rejects.toThrow(/standbys: it is unknown whether the last batch/);
@@ -284,8 +280,7 @@ test("a database check fails for a user without the privileges for deletions", a
   const sql = `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
     GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`;
   await runSql(url, sql);
-  const refused = checkPostgresStore(url.replace("user=tester", "user=watcher"));
-  await expect(refused).rejects.toThrow(
+  await expect(checkPostgresStore(url.replace("user=tester", "user=watcher"))).rejects.toThrow(
     /: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/,
   );
 });

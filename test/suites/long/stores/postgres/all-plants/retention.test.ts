@@ -33,8 +33,7 @@ describe("the retention job in PostgreSQL", () => {
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
     await using session = closing(new Session(readServerUrl(url)));
-    const drop = (fromUs?: number): Promise<Dropped> =>
-      dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000, fromUs });
+    const drop = (fromUs?: number) => dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000, fromUs });
     await expect(drop()).rejects.toMatchObject({ code: "55P03" });
     expect(await countRecords(url)).toBe(1_500);
     const dropping = drop();
@@ -105,8 +104,7 @@ describe("the retention job in PostgreSQL", () => {
       await session.close();
       return dropped;
     };
-    const dropped = await Promise.all([dropAll(), dropAll(), dropAll()]);
-    expect(dropped.reduce((sum, count) => sum + count)).toBe(44_940);
+    expect((await Promise.all([dropAll(), dropAll(), dropAll()])).reduce((sum, count) => sum + count)).toBe(44_940);
     expect(await countRecords(url)).toBe(60);
   });
 
@@ -118,8 +116,7 @@ describe("the retention job in PostgreSQL", () => {
     dropped.catch(() => undefined);
     await proxy.hangs;
     const session = new Session(readServerUrl(url));
-    const drop = async (): Promise<number> =>
-      (await dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000 })).count;
+    const drop = async () => (await dropOldRecords(session, schemaOf(session), 3_600_000, { max: 1_000 })).count;
     await expect.poll(drop).toBe(40);
     await expect(dropped).rejects.toThrow();
     await Promise.all([session.close(), hanging.close()]);
@@ -156,8 +153,7 @@ describe("the retention job in PostgreSQL", () => {
 
   test("the oldest records are listed first, for any insertion order", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
-    const listed = await collect(database.listDeletions());
-    expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
+    expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
   });
 
   test("records from exactly the given time are listed", async () => {
@@ -274,11 +270,9 @@ describe("the retention job in PostgreSQL", () => {
   test("stops when its store is closed", async () => {
     const url = await createRecords(200_000);
     // Each slice takes a second.
-    await runSql(
-      url,
-      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
-       CREATE TRIGGER rest BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION rest()`,
-    );
+    const sql = `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+       CREATE TRIGGER rest BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION rest()`;
+    await runSql(url, sql);
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
     const sessions = `SELECT FROM pg_stat_activity WHERE application_name = 'plantstore' AND query LIKE '%deletions%'`;
     await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
@@ -293,8 +287,7 @@ describe("the retention job in PostgreSQL", () => {
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
     const reports: Upkeep[] = [];
-    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
-    const stopRetention = startRetention(session, {
+    const stopRetention = startRetention(new Session(readServerUrl(`${url}&application_name=keeper`)), {
       keptMs: 3_600_000,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -367,5 +360,4 @@ async function shortenLocked(url: string, through: string) {
   return { stopRetention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
 }
 
-const countRecords = async (url: string): Promise<number> =>
-  Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
+const countRecords = async (url: string) => Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);

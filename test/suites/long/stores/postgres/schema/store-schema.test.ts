@@ -79,8 +79,7 @@ test("every command works on a schema with an unusual name", async () => {
   const name = String.raw`We"ird \'schema' of Plants.deletions`;
   const base = await server.createSchema();
   await runSql(base, `CREATE SCHEMA "${name.replaceAll('"', '""')}"`);
-  const path = `"${name.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, "\\$&");
-  const url = withSearchPath(base, path);
+  const url = withSearchPath(base, `"${name.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, "\\$&"));
   await migratePostgres(url);
   await using database = await openPostgresDatabase(url);
   await using running = await database.startImport();
@@ -145,8 +144,7 @@ describe("settings in the options of the database URL", () => {
   const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
     startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
-        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace);
-        upstream.write(Buffer.from(text, "latin1"));
+        upstream.write(Buffer.from(startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace), "latin1"));
         client.pipe(upstream);
       });
       upstream.pipe(client);
@@ -208,9 +206,8 @@ describe("settings in the options of the database URL", () => {
     await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     await using session = closing(new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`)));
-    await expect(findSchema(session)).rejects.toThrow(
-      "the options in the database URL set work_mem, but the server did not get",
-    );
+    const refused = findSchema(session);
+    await expect(refused).rejects.toThrow("the options in the database URL set work_mem, but the server did not get");
   });
 
   test("make an open store unhealthy once a pooler drops them", async () => {
