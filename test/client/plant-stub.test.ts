@@ -8,7 +8,6 @@ import { type Address, startGreenhouse } from "@protoport/testing";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-/** Deletes a plant and returns the response's status code. */
 async function deletePlant(
   token: PlantClientOptions["token"],
   id: bigint,

@@ -110,13 +110,9 @@ describe("a refused call without END_STREAM", () => {
   });
 });
 
-/** A store that records its calls. */
 interface RecordingStore extends PlantStore {
-  /** Deleted ids, in order. */
   readonly deletions: readonly bigint[];
-  /** Resolves when this id's deletion is called. */
   isCalled(id: bigint): Promise<void>;
-  /** Resolves when this id's deletion is aborted. */
   isAborted(id: bigint): Promise<void>;
 }
 

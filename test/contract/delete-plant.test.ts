@@ -36,7 +36,6 @@ const outcomesOfEveryRpc: Outcomes = {
   "store down": { errorCode: "ERR_STORE_UNAVAILABLE" }, "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
   "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
 };
-/** The further outcomes that RPCs with an effect must have. */
 const outcomesByEffect: Readonly<Record<RpcEffect, Outcomes>> = {
   deletion: {
     "queue full": { errorCode: "ERR_QUEUE_FULL" },
@@ -62,7 +61,6 @@ test.each(Object.entries(situations))("the success of %s has a test case in ever
 
 describe("the server", () => {
   const plants = new Set(testCases.map(({ plant }) => plant));
-  /** The identifiers in all responses, in order. */
   const errorCodes: (string | undefined)[] = [];
   const ask = askPlantServer({
     store: openSituationStore(plants),

@@ -7,7 +7,6 @@ import type { Field, HttpResponse, WireFormat } from "../../protoport/testing/sr
 
 /** A situation's outcome, whatever the protocol. */
 export interface Want {
-  /** The code, or "ok". */
   readonly code: keyof typeof codes;
   /** The error's exact message, or `undefined` for "ok". */
   readonly message?: string;
@@ -47,7 +46,6 @@ export const codes = {
 export const expectedResponse = (format: WireFormat, want: Want): ComparedResponse =>
   want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 
-/** Returns a response whose body is the error record. */
 export function expectedRecord(
   httpStatus: number,
   { error, message }: { readonly error: number; readonly message: string },
@@ -91,7 +89,6 @@ function expectedError(format: WireFormat, want: Want): ComparedResponse {
   return errorResponses[format.protocol](want, format.contentType ?? "");
 }
 
-/** Each protocol's response for an error. */
 const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string) => ComparedResponse>> = {
   connect: ({ code, message = "", fields }) => {
     const header = { "content-type": "application/json", ...fields };

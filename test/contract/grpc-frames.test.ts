@@ -26,7 +26,6 @@ const notCompressed: Want = {
 };
 const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
 
-/** Returns test cases with the same outcome, for bodies by name. */
 const casesOf = (want: Want, bodies: Bodies, ...header: readonly Field[]) =>
   Object.entries(bodies).map(([name, body]) => ({ name, body, header, want }));
 

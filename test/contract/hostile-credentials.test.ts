@@ -73,7 +73,6 @@ async function hmacOf(secret: string | Buffer): Promise<string> {
 
 interface TestCase {
   readonly name: string;
-  /** The `Authorization` fields' values. */
   readonly credentials: () => readonly string[] | Promise<readonly string[]>;
   readonly want: Want;
 }

@@ -5,7 +5,6 @@ import { exchangeHttp1, heldRows, openHttp1, usesHandler, wireFormats } from "@p
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { expectedRecord, actualResponse } from "./expected-response.ts";
 
-/** A refusal with the error record. */
 type Refusal = { readonly httpStatus: number; readonly error: number; readonly message: string };
 
 interface TestCase {

@@ -55,7 +55,6 @@ describe("a server", () => {
     expect(actualResponse(wire.format, response)).toStrictEqual(expectedResponse(wire.format, want));
   };
 
-  /** Returns the keys that these plants' records contain. */
   const keysOf = (...plants: readonly bigint[]): unknown[] => {
     const sql = `SELECT keys.idempotency_key AS key FROM deletions LEFT JOIN idempotency_keys AS keys USING (seq)
                  WHERE plant_id IN (${plants.join()}) ORDER BY seq`;

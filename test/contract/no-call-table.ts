@@ -64,7 +64,6 @@ const purge = "PURGE is not supported by this server";
 // protoport/gateway/test/serve/unmatched-requests.test.ts covers the other methods and content types.
 // oxfmt-ignore
 const rows: readonly Row[] = [
-  // Paths without an operation.
   ...[...grpcTypes, ...webTypes].map((type): Row => [`an unknown RPC is unimplemented for ${type}`,
     type.endsWith("text") ? "grpc-web-text" : webTypes.includes(type) ? "grpc-web" : "grpc",
     post(noProcedure, typed(type)), grpcError(type, 12, nothingHere)]),
@@ -83,22 +82,18 @@ const rows: readonly Row[] = [
     post(noProcedure, typed("application/json"), Buffer.from("{}")), record(404, 5, nothingHere)],
   ["an unknown path gets the error record for any body", "rest", post("/forest", typed("text/html"), Buffer.from("<p>")),
     record(404, 5, nothingHere)],
-  // Methods other than DELETE on the operation's path.
   ...plantMethods.map((method): Row => [`${method} is not allowed on a plant`, "rest", ask(method, "/plants/7"),
     record(405, 12, notAllowed(method), { allow: "DELETE" })]),
   ["X-HTTP-Method-Override is ignored", "rest", ask("POST", "/plants/7", ["x-http-method-override", "DELETE"]),
     record(405, 12, notAllowed("POST"), { allow: "DELETE" })],
-  // An unknown method, on paths with and without other methods.
   ...["/plants/7", "/forest", deletePlantProcedure].map((path): Row =>
     [`PURGE ${path} is not implemented`, "rest", ask("PURGE", path), record(501, 12, purge)]),
   ["PURGE is not implemented over Connect", "connect-json", ask("PURGE", deletePlantProcedure, connectVersion),
     connectError(501, purge)],
-  // Methods other than POST on the RPC's path.
   ["DELETE is not allowed on an RPC", "rest", ask("DELETE", deletePlantProcedure),
     record(405, 12, notAllowed("DELETE"), { allow: "POST" })],
   ["GET is not allowed on an RPC over Connect", "connect-json", ask("GET", deletePlantProcedure, connectVersion),
     connectError(405, notAllowed("GET"), { allow: "POST" })],
-  // Content types that the RPC does not support.
   ["text is not a supported content type", "rest", post(deletePlantProcedure, typed("text/plain")),
     record(400, 3, unsupported("text/plain"))],
   ["JSON in another charset than UTF-8 is refused", "rest",

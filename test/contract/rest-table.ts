@@ -18,7 +18,6 @@ export interface RestWant {
   readonly record?: { readonly error: number; readonly message: string };
 }
 
-/** Every test case's plant. */
 export const plant = 7n;
 
 const deleted: RestWant = { httpStatus: 204 };
@@ -118,7 +117,6 @@ export const extraCases: readonly RestTestCase[] = [
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" }, want: deleted },
 ];
 
-/** Returns the HTTP request. */
 export function toHttpRequest(request: RestRequest, credential: Field): HttpRequest {
   const { path, header = [], body } = request;
   const sent = { httpMethod: "DELETE", path, header: [...header, credential] };

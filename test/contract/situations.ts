@@ -33,7 +33,6 @@ const invalidWant: Want = {
   errorCode: "ERR_TOKEN_INVALID",
   fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
-/** The outcome when the token lacks the RPC's scope. */
 function scopeMissing(scope: string): Want {
   const message = `the token lacks the scope ${scope}`;
   return {

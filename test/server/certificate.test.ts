@@ -11,7 +11,6 @@ function put(folder: TempFolder, { cert, key }: Certificate): void {
   writeFileSync(folder.file("key.pem"), key);
 }
 
-/** Starts a server with a folder's certificate. */
 const serve = (folder: TempFolder): Promise<ConfiguredServer> =>
   startConfigured({
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",

@@ -28,7 +28,6 @@ async function statusOf(url: string, method: string, token: string | undefined =
   return status;
 }
 
-/** Returns a store whose deletions wait until they are released. */
 function waitingStore(): { store: PlantStore; called: Promise<void>; release: () => void } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: called, resolve: onCall } = Promise.withResolvers<void>();

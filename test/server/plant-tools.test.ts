@@ -25,7 +25,6 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Returns the status, a challenge, and the body's JSON. */
 async function send(request: HttpRequest) {
   const { httpStatus, header, body } = await connections.exchange(server.address, "1.1", request);
   return { httpStatus, challenge: fieldValue(header, "www-authenticate"), body: JSON.parse(String(body)) };

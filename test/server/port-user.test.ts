@@ -7,11 +7,7 @@ import { createCertificate, startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder, freePort } from "@protoport/testing/process";
 import { startConfigured } from "../support/server/start-configured.ts";
 
-// The program that uses the port of a configuration.
-
 const certificate = createCertificate("another program");
-
-/** Returns the warning for a port, by default of 127.0.0.1. */
 const describePort = (port: number, host = "127.0.0.1") => describePortUser({ host, port });
 
 const answerWith =
@@ -37,7 +33,6 @@ test.each<[name: string, server: Server]>([
   expect(await describePort(port, "unix:/run/plants.sock")).toBeUndefined();
 });
 
-/** Sends spaces until the client disconnects. */
 function sendEndlessly(response: Parameters<RequestListener>[1]): void {
   response.on("drain", () => response.write(" ".repeat(65_536)));
   response.write(" ".repeat(65_536));

@@ -13,7 +13,6 @@ import { authorized, startPlantServer, type TestPlantServer } from "../support/s
 const certificate = createCertificate("behind a proxy");
 const loopback = ["127.0.0.0/8"];
 
-/** Opens a connection and sends the pieces. */
 async function openWith({ address, port }: Address, pieces: readonly (string | Uint8Array)[]): Promise<Socket> {
   const socket = connectTcp({ host: address, port, noDelay: true });
   socket.on("error", () => {});

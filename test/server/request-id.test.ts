@@ -20,7 +20,6 @@ interface Ids {
   readonly logged: unknown;
 }
 
-/** A server for many sequential requests. */
 interface LoggedServer extends AsyncDisposable {
   idsOf(wire: Pick<Wire, "httpVersion">, request: HttpRequest): Promise<Ids>;
 }

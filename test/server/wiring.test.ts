@@ -14,12 +14,10 @@ import { authorized, startConfigured, testVerifier } from "../support/server/ind
 // their observed behavior also differs. Each option is tested alone, and combined with options that change the code
 // path.
 
-/** A server under test, and requests to it. */
 interface Served extends AsyncDisposable {
   readonly port: number;
   /** The public URL's path. */
   readonly prefix: string;
-  /** Gets a path below the public URL. */
   get(path: string, header?: Readonly<Record<string, string>>): Promise<Response>;
   /** Gets the RFC 9728 document for the public URL that effects use. */
   getResource(): Promise<Response>;
@@ -56,7 +54,6 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
   };
 }
 
-/** How an option's effect is observed. */
 interface Effect {
   /** Other options that are required for an effect. */
   readonly with?: Partial<PlantServerOptions>;

@@ -14,7 +14,6 @@ import { authorized, startPlantServer, testVerifier, tokens } from "../support/s
 
 // test/contract/hostile-credentials.test.ts covers the credentials that the interceptor refuses, over every protocol.
 
-/** Returns a synchronous or asynchronous verifier that counts its calls. */
 function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: number } {
   let calls = 0;
   return {

@@ -12,7 +12,6 @@ import { projectFolder } from "@protoport/testing/process";
 
 // `npm run generate -- --check` compares all generated files. The tests do not run the generators.
 
-/** Compiles the definition with buf. */
 function compileDefinition(): FileDescriptorProto {
   const build = ["build", "--path", "proto/plantstore", "--as-file-descriptor-set", "--exclude-source-info", "-o", "-"];
   const bytes = new Uint8Array(execFileSync("buf", build, { cwd: projectFolder }));

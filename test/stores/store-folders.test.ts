@@ -7,7 +7,6 @@ import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 const root = join(projectFolder, "src/stores");
 const files = sourceFiles(root);
 
-/** The store folders that each store may import. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   queue: ["contract"],
@@ -20,7 +19,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 const folderOf = (file: string): string => file.split("/")[0] ?? "";
 
-/** Returns a file's imports from other store folders. */
 function importsOf(file: string): string[] {
   const specifiers = readFileSync(join(root, file), "utf8").matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g);
   const imported = [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));

@@ -6,7 +6,6 @@ import { type Ended, runCommand } from "../../support/process/run-command.ts";
 
 const server = await startPostgresOfFile();
 
-/** An empty database, to which the commands are applied. */
 interface EmptyDatabase extends Disposable {
   readonly url: string;
   readonly location: PlantLocation;
@@ -28,7 +27,6 @@ const databases: Readonly<Record<PlantLocation["kind"], () => Promise<EmptyDatab
   },
 };
 
-/** Returns a function that runs commands of `plantstore` on a database. */
 function commandsOn(url: string): (words: string, input?: string) => Promise<Ended> {
   return (words, input) => runCommand(words.split(" "), { DATABASE_URL: url }, input);
 }

@@ -4,7 +4,6 @@ import { readIds } from "../../../src/stores/records/import-plants.ts";
 
 const maxBatch = 10_000;
 
-/** Reads the text in chunks of `size` bytes. */
 async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
   const ids: bigint[] = [];
   for await (const batch of readIds(chunksOf(Buffer.from(text), size), maxBatch)) ids.push(...batch);

@@ -9,7 +9,6 @@ import { createTempFolder } from "@protoport/testing/process";
 /** Returns deletions without a key. The subjects are so long that a batch needs more pages than the database has. */
 const batchOf = (...ids: bigint[]): BatchRow[] => ids.map((id) => [id, "s".repeat(2_000), "request", null]);
 
-/** Gives each deletion of a batch its key. */
 const withKeys = (rows: readonly BatchRow[], ...keys: readonly (string | null)[]): BatchRow[] =>
   rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
 

@@ -26,7 +26,6 @@ const uses: readonly { name: string; use: (file: string) => void | Promise<void>
     } },
 ];
 
-/** Creates a store, and another path to it. */
 function createStore(folder: TempFolder, link: (file: string) => string): { file: string; path: string } {
   mkdirSync(folder.file("volume"));
   const file = folder.file("volume/plants.db");

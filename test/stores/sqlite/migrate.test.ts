@@ -6,7 +6,6 @@ import { createTempFolder } from "@protoport/testing/process";
 
 const applicationId = 0x504c4e54;
 
-/** Steps that later releases could have. */
 const steps: readonly SqliteMigration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },

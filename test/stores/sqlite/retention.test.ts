@@ -25,7 +25,6 @@ function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<ty
   return db;
 }
 
-/** The reported upkeep. */
 function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnUpkeep } {
   const reports: Upkeep[] = [];
   return { reports, record: (upkeep) => void reports.push(upkeep) };

@@ -3,7 +3,6 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
-/** The page's client options. */
 export type Client = { readonly protocol: "connect" | "grpc-web"; readonly binary: boolean };
 
 export interface Call {

@@ -33,7 +33,6 @@ afterAll(async () => {
 interface Caller {
   readonly name: string;
   readonly client: Client;
-  /** An existing plant. */
   readonly plant: bigint;
 }
 
@@ -43,7 +42,6 @@ const callers: readonly Caller[] = [
   { name: "gRPC-Web", client: { protocol: "grpc-web", binary: true }, plant: 3n },
 ];
 
-/** Deletes a plant in the page, and resolves to "ok" or to the client's error as text. */
 async function deletePlant({ client }: Caller, call: Omit<Call, "baseUrl">): Promise<string> {
   const options: Call = { baseUrl: `http://127.0.0.1:${server.address.port}`, ...call };
   // Uses a handle, because the compiler would resolve an import here for node.

@@ -7,8 +7,6 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 import { auditAccess } from "../../../protoport/test/suites/browser/audit-access.ts";
 import { openBrowser } from "../../../protoport/test/suites/browser/open-browser.ts";
 
-// A user reads the description, authorizes, deletes a plant and sees the result.
-
 /** Larger than any integer that a double represents exactly, so that a conversion to double is detected. */
 const longId = 2n ** 53n + 1n;
 /** The folder for screenshots. If the folder is not set, the tests take no screenshots. */

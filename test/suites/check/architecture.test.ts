@@ -6,8 +6,6 @@ import { projectFiles, projectFolder } from "@protoport/testing/process";
 import { type Fences, moduleNames, privateAccessIn } from "../../../protoport/testing/src/source-tree.ts";
 import { plantStoreTree as tree } from "../../support/source-files.ts";
 
-// The wall between the two houses, and the modules of the plant store.
-
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
 const plant = /(?<![a-z])plant|Plant|PLANT/;
 

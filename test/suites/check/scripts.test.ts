@@ -4,8 +4,6 @@ import { expect, test } from "vitest";
 import { projectFiles, projectFolder } from "@protoport/testing/process";
 import { suites } from "../suites.ts";
 
-// Every npm script and suite that a project file names exists.
-
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
 // Without pages about a user's project, which has other scripts.

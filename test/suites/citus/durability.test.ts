@@ -28,7 +28,6 @@ async function growPlants(): Promise<void> {
 
 const openSession = (): ReturnType<typeof openCitusSession> => openCitusSession(url);
 
-/** Each worker's plants, in the cluster's order. */
 async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
   const sql = `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${among.join()}}'::bigint[]) AS id
      JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`;

@@ -30,7 +30,6 @@ function stepsOf(language: string, text: string): Step[] {
     });
 }
 
-/** Returns the part of an output that is the same in each run. */
 const comparable = (output: string): string =>
   output
     .trim()

@@ -8,7 +8,6 @@ import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 /** Header fields that are in all responses, and that a page may omit. */
 const commonFields = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
 
-/** Returns a response without the parts that differ from run to run. */
 const comparable = (response: string): string =>
   response.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
 

@@ -7,7 +7,6 @@ import { openSituationStore, situations } from "../../support/plants/situation-s
 /** grpcurl's exit code is the gRPC code's number plus this. */
 const codeBase = 64;
 
-/** How grpcurl gets the service's definition. */
 const definitions = [
   { name: "with reflection", flags: [] },
   {

@@ -20,7 +20,6 @@ export interface Replica {
   readonly open?: () => Connection;
 }
 
-/** How many {@link Callers} there are, and how fast they call. */
 export interface CallerOptions {
   readonly perReplica?: number;
   /** The pause between a response and the next call, in ms. Default 10, because a cluster shares the machine. */

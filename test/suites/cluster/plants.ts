@@ -11,9 +11,7 @@ const patienceMs = 20_000;
 
 /** Creates plants while callers delete them, because a stale read would miss the newest plants. */
 export class PlantSupply {
-  /** The plants whose creation was acknowledged. */
   readonly created: Set<number> = new Set();
-  /** The plants whose creation has an unknown outcome. */
   readonly perhapsCreated: Set<number> = new Set();
   readonly #callers: Callers;
   readonly #store: (ids: readonly bigint[]) => Promise<void>;

@@ -15,7 +15,6 @@ import { type Caller, callOverGrpc, callOverRest, type GrpcCalls, type RestCalls
 
 // Restarts the command `proxy` with SIGTERM, and starts the next one on the same ports, with the default waits.
 
-/** Minimum number of calls in a run. */
 const callCount = 2_000;
 /** Milliseconds between two calls by a caller. The balancer's checks need the cores, too. */
 const callGapMs = 2;
@@ -57,7 +56,6 @@ function start({ calls, admin }: Ports): Promise<ProxyProcess> {
   return startProxyProcess(["--upstream", upstreamUrl, "--reflection", ...ports]);
 }
 
-/** HAProxy's ports for REST, for gRPC, and for its statistics. */
 type BalancerPorts = { readonly rest: number; readonly grpc: number; readonly status: number };
 
 // HAProxy checks each second, and takes a server out after two failures.

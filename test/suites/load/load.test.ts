@@ -39,7 +39,6 @@ const clients: readonly Row[] = [
 /** More plants than any client deletes. */
 const plantCount = 500_000;
 const callSeconds = 2;
-/** How many messages a stream has, and how many bytes their content has. */
 type StreamSize = { readonly pieces: number; readonly bytes: number };
 /** Bytes of content in each counted message. */
 const countedBytes = 16;
@@ -94,7 +93,6 @@ async function callFor(options: TestPlantServerOptions, program: ClientProgram, 
   expect(connections.count).toBe(1);
 }
 
-/** Starts a gateway with the stream service on a free loopback port. Dispose it with `await using`. */
 async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
   const gateway = createTestGateway({
     routes: (router) =>

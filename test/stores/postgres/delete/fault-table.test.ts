@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import { faultTable, problemOf, verdictOn } from "../../../../src/stores/postgres/delete/fault-table.ts";
 
-/** Returns a server error. */
 const refusal = (sqlState: string): Error => Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 
 /** Returns an error, by default a missing privilege, with a context as the server sends it, the innermost first. */

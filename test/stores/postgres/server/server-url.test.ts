@@ -225,7 +225,6 @@ describe("readServerUrl", () => {
   });
 });
 
-/** Returns the options of each attempt to connect to a URL's host. */
 const attemptsOf = (url: string): readonly ClientConfig[] => readServerUrl(url).attempts;
 
 function tlsWords(ssl: unknown): string {

@@ -44,7 +44,6 @@ function portOf(listening: Server): number {
   return address.port;
 }
 
-/** Returns a session that closes its connection when it is disposed of. */
 function sessionOf(url: string, ...limits: readonly (typeof timeouts)[]): Session & AsyncDisposable {
   const session = new Session(readServerUrl(url), ...limits);
   return Object.assign(session, { [Symbol.asyncDispose]: () => session.close() });
@@ -569,7 +568,6 @@ async function startForgetfulPooler(): Promise<Forwarding> {
   return await listenOnPort(pooler);
 }
 
-/** A proxy that sends this message before the response to each statement. */
 const startWarningProxy = (notice: Buffer): Promise<Forwarding> =>
   proxyWith((client, upstream) => {
     client.on("data", (data: Buffer) => {

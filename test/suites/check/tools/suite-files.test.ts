@@ -16,7 +16,6 @@ function filesOf(suite: FileSuite): string[] {
 
 const options = { cwd: projectFolder, exclude: ["**/node_modules/**"] };
 const testFiles = globSync("{test,protoport/test,protoport/*/test}/**/*.test.ts", options);
-/** Returns the suite that a test file's path shows. */
 const suiteOf = (file: string): string => /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
 
 test("every test file belongs to the suite that its path names", () => {

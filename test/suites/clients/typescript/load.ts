@@ -1,6 +1,5 @@
 import type { Outcome } from "./script.ts";
 
-/** The stream service's RPCs in a client. */
 export interface Streams {
   readonly echo: (pieces: AsyncIterable<Piece>) => AsyncIterable<Piece>;
   readonly count: (pieces: number) => AsyncIterable<Piece>;
@@ -10,7 +9,6 @@ export interface Streams {
 type Piece = { readonly number: number; readonly content: Uint8Array };
 /** How many calls are concurrent. */
 const callers = 64;
-/** The content that each sent message has. */
 const content = new Uint8Array(64 * 1024);
 
 /** Deletes plants 1, 2, 3 … for some seconds, and prints each outcome's count; "#" stands for the plant. */

@@ -71,7 +71,6 @@ const introspection = {
   PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
 };
 
-/** Returns an environment for each value of one variable. */
 const each = (variable: string, ...values: readonly string[]) => values.map((value) => ({ [variable]: value }));
 
 // oxfmt-ignore

@@ -11,7 +11,6 @@ interface MissingStore {
   readonly make: (folder: TempFolder) => void;
   /** What every command except `migrate` reports, after the file's name. */
   readonly problem: (folder: TempFolder) => string;
-  /** Whether `migrate` also refuses this state. */
   readonly isRefusedByMigrate?: boolean;
 }
 

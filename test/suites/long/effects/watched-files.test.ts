@@ -19,7 +19,6 @@ import { type ConfiguredServer, startConfigured } from "../../../support/server/
 interface Watched {
   /** The files' contents by name. They are the contents at the start, after each change, and in the old folder. */
   readonly contents: readonly Readonly<Record<string, string>>[];
-  /** Returns the settings for files in a folder. */
   readonly environment: (folder: string) => Environment;
   /** Returns the index of the contents in use. */
   readonly inUse: (server: ConfiguredServer) => Promise<number>;

@@ -148,9 +148,7 @@ afterEach(() => proxy[Symbol.asyncDispose]());
 const refusals = (...sqlStates: string[]): number =>
   sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
 
-/** Returns a schema's URL through the proxy. */
 const through = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
-
 const failOneIn = 8;
 
 /** Runs work while one statement in eight fails. */

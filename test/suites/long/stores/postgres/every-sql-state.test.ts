@@ -44,7 +44,6 @@ const failingTriggerSql = (trigger: string): string => `
 interface Outcome {
   /** The callers' results, or the verdict on the error if the batch has failed. */
   readonly results: unknown;
-  /** The plants that still exist. */
   readonly rest: unknown;
 }
 
@@ -66,7 +65,6 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
 
 const outcomeOf = (first: unknown): Outcome => ({ results: [first, true], rest: first === true ? [] : ["1"] });
 
-/** Checks the outcome for each SQLSTATE that this trigger raises. */
 async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void> {
   const url = await server.createPlants();
   await runSql(url, failingTriggerSql(trigger));

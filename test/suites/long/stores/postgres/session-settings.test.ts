@@ -85,7 +85,6 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
 /** The operations by which servers and `migrate` change the tables, with SQL that makes each necessary. */
 const upkeep: readonly {
   readonly name: string;
-  /** SQL that makes the operation necessary. */
   readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
