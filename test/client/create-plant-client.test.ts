@@ -164,9 +164,7 @@ test("the client releases a call whose token it has obtained", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   using plants = plantsOf(server, { token: () => Promise.resolve(tokens.good) });
   let call: WeakRef<ClientUnaryCall> | undefined;
-  await new Promise((resolve) => {
-    call = new WeakRef(plants.stub.deletePlant({ id: 1n }, resolve));
-  });
+  await new Promise((resolve) => void (call = new WeakRef(plants.stub.deletePlant({ id: 1n }, resolve))));
   await plants.delete(2n);
   collectGarbage();
   expect(call?.deref()).toBeUndefined();

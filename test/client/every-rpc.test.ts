@@ -22,9 +22,8 @@ async function attemptsOf(call: (plants: PlantClient) => Promise<unknown>, error
       return {};
     },
   ]);
-  const gateway = createGateway({
-    routes: (router) => void router.service(PlantService, Object.fromEntries(handlers)),
-  });
+  const implementation = Object.fromEntries(handlers);
+  const gateway = createGateway({ routes: (router) => void router.service(PlantService, implementation) });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   const plants = createPlantClient({
     address: `127.0.0.1:${String(port)}`,

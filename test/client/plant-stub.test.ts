@@ -136,13 +136,8 @@ test("the client retries only deletions, and sends idempotency keys only with th
   const watering = "/plantstore.v1.PlantService/WaterPlant";
   for (const path of [deletion, watering]) {
     const code = await new Promise((resolve) => {
-      client.stub.makeUnaryRequest(
-        path,
-        () => Buffer.of(),
-        String,
-        {},
-        (error) => resolve(error?.code),
-      );
+      const done = (error: { code?: number } | null): void => resolve(error?.code);
+      client.stub.makeUnaryRequest(path, () => Buffer.of(), String, {}, done);
     });
     expect(code).toBe(status.UNAVAILABLE);
   }

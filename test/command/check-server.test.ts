@@ -16,9 +16,7 @@ interface Served extends AsyncDisposable {
   readonly status: () => Promise<number>;
 }
 
-function createStore(file: string): void {
-  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
-}
+const createStore = (file: string) => openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
 
 /** Serves a folder's store `plants.db` with an admin address, by default a free port. */
 async function serve(folder: TempFolder, adminSocket?: string): Promise<Served> {

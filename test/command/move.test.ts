@@ -79,10 +79,8 @@ test("migrate --reopen undoes only the interrupted move of FROM to TO", async ()
   using second = createTempFolder();
   const others = await createStores(second);
   await interruptMove({ kind: "sqlite", path: others.from }, { kind: "sqlite", path: others.to });
-  expect(await runCommand(["migrate", "--reopen", `sqlite:${others.from}`, `sqlite:${to}`])).toMatchObject({
-    exitCode: 1,
-    err: [expect.stringContaining("not the target of the interrupted move")],
-  });
+  const want = { exitCode: 1, err: [expect.stringContaining("not the target of the interrupted move")] };
+  expect(await runCommand(["migrate", "--reopen", `sqlite:${others.from}`, `sqlite:${to}`])).toMatchObject(want);
   const words = ["migrate", "--reopen", `sqlite:${from}`, `sqlite:${to}`];
   expect(await runCommand(words)).toEqual({ exitCode: 0, out: [], err: [`reopened ${to} and ${from}`] });
   expect([plantsIn(from), plantsIn(to)]).toEqual([[1n, 3n], []]);

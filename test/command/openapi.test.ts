@@ -6,10 +6,8 @@ import { runCommand } from "../support/process/run-command.ts";
 
 test.each([undefined, ""])("openapi prints openapi.json if PLANTSTORE_PUBLIC_URL is %j", async (publicUrl) => {
   const committed = readFileSync(`${projectFolder}/openapi.json`, "utf8");
-  const { exitCode, out } = await runCommand(
-    ["openapi"],
-    publicUrl === undefined ? {} : { PLANTSTORE_PUBLIC_URL: publicUrl },
-  );
+  const environment = publicUrl === undefined ? {} : { PLANTSTORE_PUBLIC_URL: publicUrl };
+  const { exitCode, out } = await runCommand(["openapi"], environment);
   expect({ exitCode, out: `${out.join("\n")}\n` }).toEqual({ exitCode: 0, out: committed });
 });
 

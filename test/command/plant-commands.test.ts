@@ -83,9 +83,8 @@ test.each([
   { signal: "SIGTERM", exitCode: 143 },
 ] as const)("import reports zero ids on $signal before its first batch", async ({ signal, exitCode }) => {
   using folder = createTempFolder();
-  const stopped = await runCommand(["import"], await makeStore(folder), "7\n", {
-    stopSignal: () => Promise.resolve(signal),
-  });
+  const options = { stopSignal: () => Promise.resolve(signal) };
+  const stopped = await runCommand(["import"], await makeStore(folder), "7\n", options);
   const text = /^stopped after \d+\.\d s; imported the first 0 ids: 0 added, 0 already present/;
   expect(stopped).toEqual({ exitCode, out: [], err: [expect.stringMatching(text)] });
 });

@@ -20,9 +20,8 @@ test("a write waits until standard output has drained", async () => {
   const stdout = new PassThrough({ highWaterMark: 1 });
   vi.stubGlobal("process", { ...process, stderr: {}, stdout });
   const ended: string[] = [];
-  const written = processTerminal(vi.fn())
-    .write("12")
-    .then(() => ended.push("write"));
+  const writing = processTerminal(vi.fn()).write("12");
+  const written = writing.then(() => ended.push("write"));
   await new Promise(setImmediate);
   ended.push("turn");
   stdout.resume();

@@ -6,9 +6,8 @@ import { settingGroups } from "../../src/server/index.ts";
 import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
-const { version }: { version: string } = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-);
+const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+const { version }: { version: string } = JSON.parse(manifest);
 
 test.each(["--version", "-v"])("%s prints the package's version and nothing else", async (flag) => {
   expect(await run([flag])).toEqual({ exitCode: 0, out: [version], err: [] });

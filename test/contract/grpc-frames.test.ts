@@ -20,10 +20,8 @@ const unimplemented = (text: string): Want => ({ code: "unimplemented", message:
 const truncated = invalid("the message is truncated");
 const badGzip = invalid("the message is not valid gzip");
 const tooLarge: Want = { code: "resource_exhausted", message: "the message is larger than 65536 bytes" };
-const notCompressed: Want = {
-  code: "internal",
-  message: "the message is compressed, but the request names no encoding",
-};
+const uncompressedOnly = "the message is compressed, but the request names no encoding";
+const notCompressed: Want = { code: "internal", message: uncompressedOnly };
 const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
 
 const casesOf = (want: Want, bodies: Bodies, ...header: readonly Field[]) =>

@@ -118,9 +118,8 @@ const hostileCredentials: readonly TestCase[] = [
 ];
 
 const wires = wiresOf("rest", "connect-json", "grpc-web", "grpc");
-const testCases = wires.flatMap((wire) =>
-  rowsFor(wire, wires, hostileCredentials).map((testCase) => ({ ...testCase, wire })),
-);
+const rowsOver = (wire: (typeof wires)[number]) => rowsFor(wire, wires, hostileCredentials);
+const testCases = wires.flatMap((wire) => rowsOver(wire).map((testCase) => ({ ...testCase, wire })));
 
 async function responseTo(
   { format, httpVersion }: Wire,
@@ -128,10 +127,8 @@ async function responseTo(
   { address }: Pick<TestPlantServer, "address"> = server,
 ): Promise<unknown> {
   const header = credentials.map((credential): Field => ["authorization", credential]);
-  return actualResponse(
-    format,
-    await connections.exchange(address, httpVersion, deletePlantRequest(format, plant, header)),
-  );
+  const request = deletePlantRequest(format, plant, header);
+  return actualResponse(format, await connections.exchange(address, httpVersion, request));
 }
 
 describe("a hostile credential", () => {

@@ -47,11 +47,8 @@ describe("a server", () => {
   });
 
   const expectDelete = async (wire: Wire, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
-    const response = await connections.exchange(
-      server.address,
-      wire.httpVersion,
-      deletePlantRequest(wire.format, id, header),
-    );
+    const request = deletePlantRequest(wire.format, id, header);
+    const response = await connections.exchange(server.address, wire.httpVersion, request);
     expect(actualResponse(wire.format, response)).toStrictEqual(expectedResponse(wire.format, want));
   };
 

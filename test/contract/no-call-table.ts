@@ -49,12 +49,7 @@ const post = (path: string, header: readonly Field[], body: Uint8Array = message
   body,
 });
 
-const ask = (httpMethod: string, path: string, ...header: readonly Field[]): HttpRequest => ({
-  httpMethod,
-  path,
-  header,
-});
-
+const ask = (httpMethod: string, path: string, ...header: Field[]): HttpRequest => ({ httpMethod, path, header });
 type Row = readonly [name: string, caller: WireFormatName, request: HttpRequest, want: ComparedResponse];
 const grpcTypes = ["application/grpc", "application/grpc+proto", "application/grpc+json"];
 const webTypes = ["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"];

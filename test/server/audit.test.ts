@@ -73,12 +73,8 @@ describe("the audit line", () => {
   // Calls share one server, because its log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
-    await using server = await startPlantServer({
-      verifier,
-      store: openMemoryStore(plants),
-      tools: createPlantTools(),
-      log: log.log,
-    });
+    const options = { verifier, store: openMemoryStore(plants), tools: createPlantTools(), log: log.log };
+    await using server = await startPlantServer(options);
     using connections = new KeptConnections();
     for (const { testCase, wire, requestId } of calls) {
       plants.clear();

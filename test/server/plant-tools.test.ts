@@ -38,12 +38,8 @@ const failed = (text: string): object => ({ result: { isError: true, content: [{
 
 describe("the tool DeletePlant", () => {
   test("is named in the OpenAPI document", async () => {
-    const { body } = await send({
-      httpMethod: "GET",
-      path: "/openapi.json",
-      header: [bearer(tokens.good)],
-      body: Buffer.of(),
-    });
+    const asked = { httpMethod: "GET", path: "/openapi.json", header: [bearer(tokens.good)], body: Buffer.of() };
+    const { body } = await send(asked);
     expect(body).toMatchObject({ paths: { "/plants/{id}": { delete: { "x-rpc": { tool } } } } });
   });
 

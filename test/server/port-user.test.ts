@@ -43,10 +43,8 @@ test("a free port and port 0 cause no warning", async () =>
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-const tls = {
-  TLS_CERT_FILE: folder.write("cert.pem", certificate.cert),
-  TLS_KEY_FILE: folder.write("key.pem", certificate.key),
-};
+const { cert, key } = certificate;
+const tls = { TLS_CERT_FILE: folder.write("cert.pem", cert), TLS_KEY_FILE: folder.write("key.pem", key) };
 const proxied = { PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
 
 test.each<[name: string, environment: Readonly<Record<string, string>>]>([

@@ -53,7 +53,6 @@ async function loggedPeer({ lines }: LogLines): Promise<unknown> {
 }
 
 const text = "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n";
-
 const transports = (["1.1", "2"] as const).flatMap((version) =>
   [false, true].map((tls) => ({ name: `HTTP/${version}${tls ? " with TLS" : ""}`, version, tls })),
 );

@@ -17,7 +17,6 @@ const rate = 0.001;
 const [rest] = wiresWithTools;
 const from = (address: string): Field => ["x-forwarded-for", address];
 const trustedProxies = ["127.0.0.1"];
-
 const verifiers: readonly { readonly how: string; readonly verifier: TokenVerifier }[] = [
   { how: "synchronously", verifier: testVerifier },
   { how: "asynchronously", verifier: { verify: async (token) => testVerifier.verify(token) } },

@@ -2,10 +2,8 @@ import { execFileSync } from "node:child_process";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import {
-  DeletePlantRequestSchema,
-  file_plantstore_v1_plant_service,
-  PlantService,
+// oxfmt-ignore
+import { DeletePlantRequestSchema, file_plantstore_v1_plant_service, PlantService
 } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { PlantServiceService } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { projectFolder } from "@protoport/testing/process";

@@ -12,11 +12,9 @@ const page = readFileSync(new URL("../../docs/explanation/storage.md", import.me
 /** Returns the cells of the table whose head begins with this text. */
 function rowsBelow(head: string): readonly (readonly string[])[] {
   const [table = ""] = page.slice(page.indexOf(head)).split("\n\n", 1);
-  return table
-    .split("\n")
-    .slice(2)
-    .map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()))
-    .map((cells) => cells.slice(1, -1));
+  const rows = table.split("\n").slice(2);
+  const cells = rows.map((row) => row.split(/(?<!\\)\|/).slice(1, -1));
+  return cells.map((row) => row.map((cell) => cell.trim()));
 }
 
 // oxfmt-ignore

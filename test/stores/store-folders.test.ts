@@ -6,7 +6,6 @@ import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 
 const root = join(projectFolder, "src/stores");
 const files = sourceFiles(root);
-
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   queue: ["contract"],

@@ -40,15 +40,11 @@ async function openUsedQueue(options: QueueOnOptions = {}) {
     await turn();
   }
   await Promise.all(deletions);
-  return {
-    ...opened,
-    endBatch: (index: number, outcomes: readonly number[]) => opened.endBatch(batches + index, outcomes),
-  };
+  const endBatch = (index: number, outcomes: readonly number[]) => opened.endBatch(batches + index, outcomes);
+  return { ...opened, endBatch };
 }
 
-function idsFrom(first: number, count: number): bigint[] {
-  return Array.from({ length: count }, (_, i) => BigInt(first + i));
-}
+const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => BigInt(first + i));
 
 describe("the deletion queue", () => {
   test("reports each sent and settled batch, and the number of waiting deletions", async () => {
@@ -360,13 +356,8 @@ describe("the deletion queue under random steps", () => {
           if (kind === "delete") {
             const controller = new AbortController();
             const outcome = queue.delete(BigInt(calls.length), deleteCall({ signal: controller.signal }));
-            calls.push({
-              controller,
-              outcome: outcome.then(
-                () => "deleted",
-                (reason: Error) => reason.message,
-              ),
-            });
+            const settled = outcome.then(() => "deleted");
+            calls.push({ controller, outcome: settled.catch((reason: Error) => reason.message) });
           } else if (kind === "cancel")
             calls[which % Math.max(1, calls.length)]?.controller.abort(new Error("given up"));
           else await endOne(which, kind === "fail");

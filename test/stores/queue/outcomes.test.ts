@@ -180,10 +180,7 @@ describe("a locked plant", () => {
 
   test("is tried again if found locked during long retries of others", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const attempts = new Map([
-      [7n, 0],
-      [8n, 0],
-    ]);
+    const attempts = new Map([7n, 8n].map((id) => [id, 0]));
     let second: Promise<boolean> | undefined;
     const queue = openQueueOn(async ([one]) => {
       const id = one?.id ?? 0n;

@@ -218,9 +218,8 @@ describe("opening a database file", () => {
     const other = new DatabaseSync(file);
     other.exec(`BEGIN ${lock}`);
     const begunMs = performance.now();
-    expect(() => openDatabase({ file, migrates: true, lockTimeoutMs: 10 })).toThrow(
-      /another process holds the lock on the file$/,
-    );
+    const refused = /another process holds the lock on the file$/;
+    expect(() => openDatabase({ file, migrates: true, lockTimeoutMs: 10 })).toThrow(refused);
     expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
     other.close();
   });

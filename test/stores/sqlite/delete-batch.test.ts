@@ -289,8 +289,5 @@ test("a batch whose commit fails for one plant is split in half", () => {
   db.close();
 });
 
-const idsIn = (db: DatabaseSync, sql: string): unknown[] =>
-  db
-    .prepare(sql)
-    .all()
-    .map(({ id }) => id);
+const rowsOf = (db: DatabaseSync, sql: string) => db.prepare(sql).all();
+const idsIn = (db: DatabaseSync, sql: string): unknown[] => rowsOf(db, sql).map(({ id }) => id);

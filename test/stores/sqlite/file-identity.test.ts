@@ -49,9 +49,7 @@ function plantsAfterRestart(file: string): bigint[] {
 }
 
 /** Creates a file with plants 1 to 4, all in the file itself, with an empty log. */
-function createFile(file: string): void {
-  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
-}
+const createFile = (file: string) => openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
 
 const batchOf = (id: bigint): BatchRow[] => [[id, "tester", "request-1", null]];
 

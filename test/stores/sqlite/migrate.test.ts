@@ -5,7 +5,6 @@ import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const applicationId = 0x504c4e54;
-
 const steps: readonly SqliteMigration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },

@@ -1,16 +1,6 @@
-import {
-  chownSync,
-  copyFileSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+// oxfmt-ignore
+import { chownSync, copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync,
+  truncateSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";

@@ -59,10 +59,8 @@ describe("dropping expired deletion records", () => {
 
   test("checks all keys in turn, even after a restart", () => {
     using folder = createTempFolder();
-    const db = databaseWith(
-      folder.file("plants.db"),
-      Array.from({ length: 10_000 }, (_, i) => i),
-    );
+    const ages = Array.from({ length: 10_000 }, (_, i) => i);
+    const db = databaseWith(folder.file("plants.db"), ages);
     db.exec(`INSERT INTO idempotency_keys
              SELECT format('%05d', deleted_at * 7919 % 10000), seq, deleted_at FROM deletions`);
     const keysOf = (which: string): number =>
@@ -112,10 +110,8 @@ describe("dropping expired deletion records", () => {
 
   test("drops slices without a pause while expired records remain", async () => {
     using folder = createTempFolder();
-    const db = databaseWith(
-      folder.file("plants.db"),
-      Array.from({ length: 2_500 }, (_, i) => i),
-    );
+    const ages = Array.from({ length: 2_500 }, (_, i) => i);
+    const db = databaseWith(folder.file("plants.db"), ages);
     const upkeep = recorded();
     const drop = prepareRetention(db, 0, upkeep.record);
     const begunMs = performance.now();
@@ -150,10 +146,8 @@ describe("dropping expired deletion records", () => {
 
   test("reports the records that were dropped before an error", () => {
     using folder = createTempFolder();
-    const db = databaseWith(
-      folder.file("plants.db"),
-      Array.from({ length: 2_500 }, (_, i) => i),
-    );
+    const ages = Array.from({ length: 2_500 }, (_, i) => i);
+    const db = databaseWith(folder.file("plants.db"), ages);
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON deletions WHEN OLD.deleted_at = 2000
              BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const upkeep = recorded();

@@ -84,10 +84,8 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     {
-      using crashing = openDatabase({
-        file: folder.file("crashing.db"),
-        plantsWhenCreated: { first: 1n, last: 5_000n },
-      });
+      const plantsWhenCreated = { first: 1n, last: 5_000n };
+      using crashing = openDatabase({ file: folder.file("crashing.db"), plantsWhenCreated });
       crashing.exec("PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM plants WHERE id = 1");
       for (const end of ["", "-wal"]) copyFileSync(folder.file(`crashing.db${end}`), `${file}${end}`);
     }

@@ -26,11 +26,8 @@ export async function startNode(programs: string, folder: string, name: string):
   execFileSync(join(programs, "initdb"), args, { ...asOwner, stdio: "ignore" });
   const port = await freePort();
   const url = `postgres:///postgres?host=127.0.0.1&port=${port}&user=tester`;
-  const settings = [
-    "shared_preload_libraries=citus",
-    "listen_addresses=127.0.0.1",
-    "citus.node_conninfo=sslmode=disable",
-  ];
+  const ownInfo = "citus.node_conninfo=sslmode=disable";
+  const settings = ["shared_preload_libraries=citus", "listen_addresses=127.0.0.1", ownInfo];
   const limits = ["max_connections=100", "max_prepared_transactions=200", "shared_buffers=64MB", "max_wal_size=4GB"];
   const options = [...settings, ...limits].flatMap((setting) => ["-c", setting]);
   let server: ChildProcess;

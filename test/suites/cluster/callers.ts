@@ -88,9 +88,8 @@ export class Callers {
 
   /** Returns the longest time in ms, since a time, in which no call on a replica deleted a plant. */
   longestPauseMs(node: Replica, sinceMs: number): number {
-    const ends = this.calls
-      .filter((call) => isDeletionOn(node, call) && call.endedMs >= sinceMs)
-      .map(({ endedMs }) => endedMs);
+    const calls = this.calls.filter((call) => isDeletionOn(node, call) && call.endedMs >= sinceMs);
+    const ends = calls.map(({ endedMs }) => endedMs);
     return Math.max(...ends.map((endMs, i) => endMs - (ends[i - 1] ?? sinceMs)));
   }
 
@@ -147,10 +146,8 @@ async function deletePlant(
       onStatus(response.statusCode ?? 0);
       // The proxy sends the empty message with 200.
       if (response.statusCode === 204 || response.statusCode === 200) resolve("deleted");
-      json(response).then(
-        (record) => resolve(outcomeOf(Object(record).message)),
-        () => resolve("unknown"),
-      );
+      const outcome = json(response).then((record) => outcomeOf(Object(record).message));
+      outcome.then(resolve, () => resolve("unknown"));
     })
     .end();
   return await promise;

@@ -127,8 +127,7 @@ const pollIntervalMs = 100;
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 function readEnvironment(path: string): Record<string, string> {
-  const lines = readFileSync(path, "utf8")
-    .split("\n")
-    .filter((line) => /^\w+=/.test(line));
+  const text = readFileSync(path, "utf8");
+  const lines = text.split("\n").filter((line) => /^\w+=/.test(line));
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
 }

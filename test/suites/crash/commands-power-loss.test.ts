@@ -51,10 +51,8 @@ function fillTokens(folder: string): void {
 /** Returns the token names in a file, `undefined` if there is no file. */
 function tokensIn(folder: string): readonly (string | undefined)[] | undefined {
   if (!existsSync(join(folder, "tokens"))) return undefined;
-  return readFileSync(join(folder, "tokens"), "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => line.split(" ")[1]);
+  const text = readFileSync(join(folder, "tokens"), "utf8").trimEnd();
+  return text.split("\n").map((line) => line.split(" ")[1]);
 }
 
 /** Returns the plants in a file, `undefined` if there is no store. */

@@ -64,9 +64,8 @@ async function buildImages(dockerfile: string, target: string): Promise<Readonly
 }
 
 function linesOf(file: string): string[] {
-  return readFileSync(file, "utf8")
-    .split("\n")
-    .filter((line) => line !== "" && !line.startsWith("#"));
+  const text = readFileSync(file, "utf8");
+  return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
 
 /** The list excludes everything, then includes some files, and excludes some of them. */
@@ -192,9 +191,8 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
 test("a source change does not invalidate the layers with packages", () => {
   const steps = readFileSync(dockerfile, "utf8").split("\n");
   const beforeSource = steps.slice(0, steps.indexOf("COPY . ."));
-  const copied = beforeSource
-    .filter((step) => step.startsWith("COPY "))
-    .flatMap((step) => step.split(" ").slice(1, -1));
+  const copies = beforeSource.filter((step) => step.startsWith("COPY "));
+  const copied = copies.flatMap((step) => step.split(" ").slice(1, -1));
   expect(beforeSource.filter((step) => step.startsWith("RUN npm ci"))).toHaveLength(3);
   expect(copied.filter((name) => !/(^|\/)package(-lock)?\.json$/.test(name))).toEqual([]);
 });

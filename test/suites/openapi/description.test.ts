@@ -26,11 +26,8 @@ let programs: string;
 async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
   const redocly = join(projectFolder, "protoport/test/suites/openapi/node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
-  const which = {
-    spec: ["--extends", "spec"],
-    default: [],
-    strict: ["--config", join(import.meta.dirname, "redocly.yaml")],
-  }[rules];
+  const strict = ["--config", join(import.meta.dirname, "redocly.yaml")];
+  const which = { spec: ["--extends", "spec"], default: [], strict }[rules];
   // redocly looks for a configuration in its working directory.
   return await buildStep(redocly, ["lint", ...which, file], { environment, folder: dirname(file) });
 }

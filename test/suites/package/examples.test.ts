@@ -101,12 +101,9 @@ test("embed.ts and the clients run in a new project as documented", async () => 
   await using server = await startServer(startOf("examples/embed.ts").replace("8080", port), /plants at/);
   const clients = headers.flatMap(({ file, start }) => (file.startsWith("examples/clients/") ? [start] : []));
   for (const [at, client] of clients.entries()) {
-    const words = client
-      .replace("8080", port)
-      .replace("TOKEN", token)
-      .replace(/42$/, String(at + 1))
-      .split(" ")
-      .slice(1);
+    const id = String(at + 1);
+    const filled = client.replace("8080", port).replace("TOKEN", token).replace(/42$/, id);
+    const words = filled.split(" ").slice(1);
     expect(user.run(process.execPath, ...words)).toBe(`plant ${String(at + 1)} is deleted\n`);
   }
   expect(clients).toHaveLength(5);

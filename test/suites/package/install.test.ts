@@ -38,9 +38,7 @@ function createProject(dependencies: Readonly<Record<string, string>>): UserProj
   return project;
 }
 
-beforeAll(() => {
-  tarballs = packAsDocumented(createProject({}));
-});
+beforeAll(() => void (tarballs = packAsDocumented(createProject({}))));
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
 // The first line's commands, `npm ci && npm run build`, ran before this test.
@@ -173,15 +171,8 @@ test("the gateway rejects a service from a second copy of protobuf-es", () => {
   const project = createProject(dependencyOn("@protoport/gateway"));
   project.write("service/package.json", '{"name":"service","type":"module"}');
   project.run("npm", "install", "--no-audit", "--no-fund");
-  project.run(
-    "npm",
-    "install",
-    "--no-audit",
-    "--no-fund",
-    "--prefix",
-    join(project.path, "service"),
-    "@bufbuild/protobuf@2.13.0",
-  );
+  const service = join(project.path, "service");
+  project.run("npm", "install", "--no-audit", "--no-fund", "--prefix", service, "@bufbuild/protobuf@2.13.0");
   project.write("service/greeter.mjs", greeterModule);
   project.write("program.mjs", main.replace("./greeter.mjs", "./service/greeter.mjs"));
   expect(project.tryToRun(process.execPath, "program.mjs")).toContain(

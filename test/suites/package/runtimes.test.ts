@@ -157,10 +157,8 @@ test("protoport/docs/reference/versions.md lists exactly the tested versions", (
   ];
   const section =
     readPage("protoport/docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
-  const shown = section
-    .trim()
-    .split("\n")
-    .map((line) => line.slice(2, -2).split(" | "));
+  const lines = section.trim().split("\n");
+  const shown = lines.map((line) => line.slice(2, -2).split(" | "));
   expect(shown.slice(2)).toEqual(want);
 });
 

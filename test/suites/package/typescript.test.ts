@@ -10,7 +10,6 @@ import { packedHouses } from "../../support/package/packed-houses.ts";
 // platform, with `skipLibCheck` off.
 
 let user: UserProject;
-
 const webProgram = `
 import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
 import { createMcp } from "@protoport/gateway/mcp";

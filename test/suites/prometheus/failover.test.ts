@@ -13,7 +13,6 @@ const [compare = "", promote = "", show = "", follow = "", release = "", reset =
   "test/suites/prometheus/failover.test.ts",
 ).map(({ text }) => text);
 const token = "token-of-the-failover-test";
-
 const [deployedStandbys = ""] =
   /^synchronous_standby_names = .*$/m.exec(readFileSync(join(projectFolder, "deploy/postgresql.conf"), "utf8")) ?? [];
 

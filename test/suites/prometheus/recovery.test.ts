@@ -43,12 +43,8 @@ function shellOfPostgres({ socketFolder }: Production["postgres"], port: string,
       .replace('"-p 5433"', `"-p ${recoveredPort} -k ${socketFolder}"`)
       .replaceAll("-p 5433", `-p ${recoveredPort}`);
     const options = { ...serverOwner(), cwd: socketFolder, env: { ...environment, ...more } };
-    return execFileSync("bash", ["-e", "-s"], {
-      ...options,
-      input: here,
-      encoding: "utf8",
-      timeout: commandTimeoutMs,
-    }).trim();
+    const script = { input: here, encoding: "utf8", timeout: commandTimeoutMs } as const;
+    return execFileSync("bash", ["-e", "-s"], { ...options, ...script }).trim();
   };
 }
 

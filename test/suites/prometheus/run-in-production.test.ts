@@ -4,7 +4,6 @@ import { openProduction, productionBlocks } from "./production.ts";
 // Runs the commands in docs/how-to/run-in-production.md in their order in one shell.
 
 const timeout = 300_000;
-
 const [createDatabase, writeSettings, createTables, createToken, start, deletePlant, alert, backUp, restore] =
   productionBlocks();
 

@@ -91,10 +91,8 @@ test("a new RPC is served once the recipe's files implement it", { timeout: buil
   for (const [path, ofFile] of Object.entries(methodPieces)) {
     for (const [piece, before] of ofFile) {
       expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
-      copy.replace(
-        path,
-        read(path).replace(before, () => piece + before),
-      );
+      const text = read(path).replace(before, () => piece + before);
+      copy.replace(path, text);
     }
   }
   expect(await filesWithErrors()).toEqual([]);
@@ -126,10 +124,8 @@ test.each(
 )("if a new RPC lacks $forgotten, a test fails", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;
   expect(read(file).split(code), `${file} has ${code} once`).toHaveLength(2);
-  using _ = copy.replace(
-    file,
-    read(file).replace(code, () => instead),
-  );
+  const changed = read(file).replace(code, () => instead);
+  using _ = copy.replace(file, changed);
   expect(await failedTests([runs])).toContainEqual(expect.stringContaining(fails));
 });
 

@@ -71,10 +71,8 @@ test("the compiler reports every file that lacks a new store kind", { timeout: b
 test("a new store kind works by its rows alone", { timeout: buildLimitMs }, async () => {
   for (const [path, { row, before }] of Object.entries(rows)) {
     expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
-    copy.replace(
-      path,
-      read(path).replace(before, () => row + before),
-    );
+    const text = read(path).replace(before, () => row + before);
+    copy.replace(path, text);
   }
   expect(await filesWithErrors()).toEqual([]);
   const main = "src/command/main.ts";

@@ -35,10 +35,8 @@ export class FaultLoops {
   /** Repeats work that fails while the database is down, and counts successes under a name. */
   async repeat(name: string, work: () => Promise<unknown>, pauseMs: number): Promise<void> {
     while (performance.now() < this.#untilMs) {
-      await work().then(
-        () => this.#count(name),
-        () => undefined,
-      );
+      const counted = work().then(() => this.#count(name));
+      await counted.catch(() => undefined);
       await sleepUpTo(pauseMs, this.#dice);
     }
   }

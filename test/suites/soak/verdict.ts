@@ -24,9 +24,8 @@ export const checkLogs = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => name.endsWith(".log"))
     .flatMap((name) => {
-      const line = readFileSync(join(folder, name), "utf8")
-        .split("\n")
-        .find((each) => forbidden.test(each));
+      const text = readFileSync(join(folder, name), "utf8");
+      const line = text.split("\n").find((each) => forbidden.test(each));
       return line === undefined ? [] : [`${name} has the line ${line.slice(0, 1_000)}`];
     });
 

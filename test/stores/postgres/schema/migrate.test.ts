@@ -1,9 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
-import {
-  checkPostgresStore,
-  migratePostgres,
-  openPostgresDatabase,
+// oxfmt-ignore
+import { checkPostgresStore, migratePostgres, openPostgresDatabase
 } from "../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../src/stores/postgres/postgres-store.ts";
 import { ownSchema, tablesSql } from "../../../../src/stores/postgres/schema/store-schema.ts";
@@ -186,10 +184,8 @@ describe("migrating a PostgreSQL database", () => {
   test("keeps the next release's compatible schema unchanged", async () => {
     const url = await server.createPlants([7n, 8n]);
     const running = await openPostgresStore({ url });
-    await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual({
-      from: newest,
-      to: newest + 1,
-    });
+    const migrated = { from: newest, to: newest + 1 };
+    await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual(migrated);
     const want = [{ version: 2, oldest_server: 1 }];
     expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual(want);
     await expect(running.delete(7n, deleteCall())).resolves.toBe(true);
@@ -208,11 +204,8 @@ describe("migrating a PostgreSQL database", () => {
 
   test("records a breaking step, so that older servers refuse the schema", async () => {
     const url = await server.createPlants();
-    await migrateLater(
-      url,
-      undefined,
-      laterSteps.slice(0, 1).map((step) => ({ ...step, breaking: true })),
-    );
+    const breaking = laterSteps.slice(0, 1).map((step) => ({ ...step, breaking: true as const }));
+    await migrateLater(url, undefined, breaking);
     const want = [{ version: 2, oldest_server: 2 }];
     expect(await runSql(url, "SELECT version, oldest_server FROM plantstore_schema")).toEqual(want);
     const expected =

@@ -8,7 +8,6 @@ import { createCertificate } from "@protoport/testing/http";
 import { createTempFolder } from "@protoport/testing/process";
 
 const certificate = createCertificate("PostgreSQL");
-
 const misspelt =
   "the database URL must be postgres://user:password@host:port/database, with %40 for @, %2F for / and %23 for # in a password, and without a space at the end";
 

@@ -308,10 +308,8 @@ describe("a session", () => {
       await session.connect();
       using waits = vi.spyOn(globalThis, "setTimeout");
       session.deadlineMs = performance.now() + 1_000;
-      const outcome = session.query(sql).then(
-        () => ({}),
-        (fault: unknown) => fault,
-      );
+      const sent = session.query(sql).then(() => ({}));
+      const outcome = sent.catch((fault: unknown) => fault);
       if (dropsPackets === true) proxy.freeze();
       const result = await outcome;
       // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.

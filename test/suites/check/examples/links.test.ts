@@ -1,7 +1,5 @@
 import { projectFiles } from "@protoport/testing/process";
 import { checkLinks } from "../../../../protoport/test/support/docs/check-links.ts";
 
-checkLinks(
-  projectFiles().filter((file) => file.endsWith(".md") && !file.startsWith("protoport/")),
-  "",
-);
+const pages = projectFiles().filter((file) => file.endsWith(".md") && !file.startsWith("protoport/"));
+checkLinks(pages, "");

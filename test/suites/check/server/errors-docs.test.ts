@@ -7,7 +7,6 @@ import { plantStoreTree } from "../../../support/source-files.ts";
 
 const page = "docs/reference/errors.md";
 const known = [page, "protoport/docs/reference/errors.md"].flatMap(documentedIn);
-
 const sources: ReadonlyMap<string, string> = new Map(
   plantStoreTree.files
     // A client's errors are not responses of this server.

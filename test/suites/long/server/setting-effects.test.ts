@@ -138,10 +138,8 @@ async function respondsWhileDraining(server: ConfiguredServer): Promise<unknown>
   const drained = server.drain();
   // Without a delay, the port closes within the next turns.
   await sleep(200);
-  const status = await get(server, "/livez").then(
-    (response) => response.status,
-    () => "refused",
-  );
+  const asked = get(server, "/livez").then((response) => response.status);
+  const status = await asked.catch(() => "refused");
   await drained;
   return status;
 }
@@ -167,10 +165,8 @@ const servesMetrics = async ({ admin }: ConfiguredServer): Promise<unknown> =>
 async function listensWith(workers: string): Promise<boolean> {
   const environment = { PORT: "0", DATABASE_URL: "memory:", PLANTSTORE_WORKERS: workers, ...guarded };
   await using server = startCommandLine(["serve"], folder.path, environment);
-  return await server.find(/"msg":"listening"/).then(
-    () => true,
-    () => false,
-  );
+  const listening = server.find(/"msg":"listening"/).then(() => true);
+  return await listening.catch(() => false);
 }
 
 /** Compares which records of deletions 4, 2 and 0 hours ago are dropped. */

@@ -49,10 +49,8 @@ test("stores follow changes to the certificate authority without a restart", asy
   const url = await server.createPlants(ids);
   writeFileSync(folder.file("one.pem"), first.cert);
   writeFileSync(folder.file("two.pem"), first.cert);
-  const stores = await Promise.all([
-    openPostgresStore({ url: tlsUrlOf(url, "one.pem") }),
-    openPostgresStore({ url: tlsUrlOf(url, "two.pem"), currentUrl: () => tlsUrlOf(url, "two.pem") }),
-  ]);
+  const options = { url: tlsUrlOf(url, "two.pem"), currentUrl: () => tlsUrlOf(url, "two.pem") };
+  const stores = await Promise.all([openPostgresStore({ url: tlsUrlOf(url, "one.pem") }), openPostgresStore(options)]);
   const deleteNext = () => Promise.all(stores.map((store) => store.delete(ids.shift() ?? 0n, deleteCall())));
   await expect(deleteNext()).resolves.toEqual([true, true]);
   for (const name of ["second", "third"]) {

@@ -150,10 +150,8 @@ describe("check", () => {
     await using standby = await startStandby(server, "standby");
     const replica = url.replace(server.socketFolder, standby.socketFolder);
     const { exitCode, err } = await check(replica);
-    expect({ exitCode, text: err.join("\n") }).toEqual({
-      exitCode: 1,
-      text: expect.stringContaining("the server is read-only: it is a standby"),
-    });
+    const want = { exitCode: 1, text: expect.stringContaining("the server is read-only: it is a standby") };
+    expect({ exitCode, text: err.join("\n") }).toEqual(want);
     expect(await isServerReady(replica)).toBe(false);
     const [first, second] = [url, replica].map((other) => check(`${other}&target_session_attrs=primary`));
     expect(await first).toMatchObject({ exitCode: 0 });

@@ -55,10 +55,7 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const defer = ({ id }: Requested): void => void (results[Number(id) - 1] = "locked");
   const running = runBatchWith(session, deletions, { defer });
-  const failure = await running.then(
-    () => undefined,
-    ({ verdict }: BatchFailure) => verdict,
-  );
+  const failure = await running.then(() => undefined).catch(({ verdict }: BatchFailure) => verdict);
   const rest = await plantsOf(url);
   return { results: failure ?? results, rest };
 }

@@ -35,9 +35,8 @@ describe("the settings of a session in docs/reference/postgresql.md", () => {
 
   test("include every setting that the source pins or resets", () => {
     const folder = "src/stores/postgres";
-    const source = sourceFiles(join(projectFolder, folder))
-      .map((name) => read(join(folder, name)))
-      .join("\n");
+    const files = sourceFiles(join(projectFolder, folder));
+    const source = files.map((name) => read(join(folder, name))).join("\n");
     const pinned = [...source.matchAll(/set_config\('([a-z_]+)'|RESET ([a-z_]+)/gi)].map(([, set, reset]) =>
       (set ?? reset ?? "").toLowerCase(),
     );

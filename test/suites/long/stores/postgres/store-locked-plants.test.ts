@@ -94,10 +94,8 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("uses few connections for many deletions, and reports each batch", async () => {
     const batches: unknown[] = [];
-    await using opened = await openStoreWith(
-      server,
-      Array.from({ length: 20 }, (_, i) => BigInt(i)),
-    );
+    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    await using opened = await openStoreWith(server, ids);
     const onBatch = (calls: readonly unknown[]) => {
       batches.push(calls.length);
       return (error?: unknown) => batches.push(error);

@@ -12,7 +12,6 @@ const server = await startPostgresOfFile();
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const { sqlite, postgres } = kindsOf(folder, server);
-
 const directions = [
   { from: sqlite, to: postgres },
   { from: postgres, to: sqlite },

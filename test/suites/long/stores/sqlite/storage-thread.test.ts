@@ -21,10 +21,8 @@ describe("the storage thread", () => {
     const before = process.cwd();
     process.chdir("/");
     try {
-      await expect(thread.request("check")).resolves.toMatchObject({
-        problem: undefined,
-        file: { hasSecondName: true },
-      });
+      const healthy = { problem: undefined, file: { hasSecondName: true } };
+      await expect(thread.request("check")).resolves.toMatchObject(healthy);
     } finally {
       process.chdir(before);
     }
@@ -78,10 +76,7 @@ describe("the storage thread", () => {
     expect(await run.end()).toBe(0);
     expect(plantsIn(file)).toHaveLength(998);
     // Each module was loaded only by the process, not by the thread.
-    const found = run
-      .stderr()
-      .match(/^(?:flag|variable)$/gm)
-      ?.toSorted();
+    const found = [...run.stderr().matchAll(/^(?:flag|variable)$/gm)].map(([word]) => word).toSorted();
     expect(found).toEqual(["flag", "variable"]);
     expect(readdirSync(folder.path).filter((name) => name.endsWith(".cpuprofile"))).toHaveLength(1);
   });
