@@ -193,12 +193,7 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, sql);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
-    const reports: Upkeep[] = [];
-    const stopRetention = startRetention(new Session(through), {
-      keptMs: 3_600_000,
-      tablesOn: onSingleServer,
-      onUpkeep: (upkeep) => void reports.push(upkeep),
-    });
+    const { reports, stopRetention } = startReported(new Session(through));
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     proxy.freeze();
@@ -286,12 +281,8 @@ describe("the retention job in PostgreSQL", () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
-    const reports: Upkeep[] = [];
-    const stopRetention = startRetention(new Session(readServerUrl(`${url}&application_name=keeper`)), {
-      keptMs: 3_600_000,
-      tablesOn: onSingleServer,
-      onUpkeep: (upkeep) => void reports.push(upkeep),
-    });
+    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
+    const { reports, stopRetention } = startReported(session);
     const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
     await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
@@ -300,15 +291,10 @@ describe("the retention job in PostgreSQL", () => {
 
   test("runs again after its interval", async () => {
     const url = await createRecords(1);
-    const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
-    const stopRetention = startRetention(session, {
-      keptMs: 1,
-      tablesOn: onSingleServer,
-      onUpkeep: (upkeep) => void reports.push(upkeep),
-    });
+    const { reports, stopRetention } = startReported(session, 1);
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
     const timer = intervals.mock.results.at(-1)?.value;
     expect(intervalMs).toBe(retentionIntervalMs);
@@ -346,15 +332,17 @@ describe("the retention job in PostgreSQL", () => {
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
 
+/** Starts to drop records, and collects the reports. */
+function startReported(session: Session, keptMs = 3_600_000) {
+  const reports: Upkeep[] = [];
+  const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
+  return { reports, stopRetention: startRetention(session, { keptMs, tablesOn: onSingleServer, onUpkeep }) };
+}
+
 /** Starts to drop records that another transaction has locked. */
 async function shortenLocked(url: string, through: string) {
   const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
-  const reports: Upkeep[] = [];
-  const stopRetention = startRetention(new Session(readServerUrl(through)), {
-    keptMs: 3_600_000,
-    tablesOn: onSingleServer,
-    onUpkeep: (upkeep) => void reports.push(upkeep),
-  });
+  const { reports, stopRetention } = startReported(new Session(readServerUrl(through)));
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
   await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
   return { stopRetention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
