@@ -50,12 +50,10 @@ test.concurrent("openTokenHashes reloads a file that is replaced by a rename", a
   expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([false, true]);
 });
 
+const addLine = (path: string): void => writeFileSync(path, `${line("gamma")}oops\n`);
+
 test.concurrent.each([
-  {
-    name: "gets an invalid line",
-    spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),
-    want: /^line 2: a line must have 4 columns .*, got 1$/,
-  },
+  { name: "gets an invalid line", spoil: addLine, want: /^line 2: a line must have 4 columns .*, got 1$/ },
   { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
 ])("openTokenHashes keeps the previous tokens if the file $name later", async ({ spoil, want }) => {
   using folder = createTempFolder();

@@ -96,15 +96,12 @@ test("openTokenVerifier does not reload any source after close", async () => {
     writeFileSync(clientSecretFile, name);
   };
   write("first");
-  const openLogged = async (messages: string[]): Promise<TokenVerifier> =>
-    await open(
-      {
-        tokenHashesFile,
-        jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keysFile: keysFile }],
-        introspection: { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile },
-      },
-      { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
-    );
+  const openLogged = async (messages: string[]): Promise<TokenVerifier> => {
+    const log = (_fields: object, message: string) => messages.push(message);
+    const jwt = [{ issuer: "urn:issuer", audiences: [testAudience], keysFile }];
+    const introspection = { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile };
+    return await open({ tokenHashesFile, jwt, introspection }, { info: log, warn: log });
+  };
   const logged: string[] = [];
   (await openLogged(logged)).close?.();
   // A later verifier's check shows that the closed verifier had time for a check.

@@ -212,13 +212,8 @@ async function codeOfViolation(): Promise<unknown> {
 
 type HealthCall = (health: ServiceImpl<typeof Health>, readiness: Readiness) => unknown;
 
-const healthContext = createHandlerContext({
-  service: Health,
-  method: Health.method.watch,
-  protocolName: "grpc",
-  requestMethod: "POST",
-  url: "http://localhost/",
-});
+const watching = { protocolName: "grpc", requestMethod: "POST", url: "http://localhost/" };
+const healthContext = createHandlerContext({ service: Health, method: Health.method.watch, ...watching });
 afterAll(() => healthContext.abort());
 
 /** Calls the health handler directly, because the identifier is not sent to clients. */

@@ -18,6 +18,8 @@ function errorOf(act: () => void): unknown {
 using folder = createTempFolder();
 const file = folder.write("file", "");
 
+const twoErrors = [new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")];
+
 test.each([
   { error: errorOf(() => readFileSync("absent")), want: "absent or its parent directory does not exist" },
   { error: errorOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a directory, not a file` },
@@ -30,9 +32,6 @@ test.each([
   { error: systemError("EMFILE"), want: "EMFILE: the system's message, open 'FILE'" },
   { error: new Error("another sentence"), want: "another sentence" },
   { error: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
-  {
-    error: new AggregateError([new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")]),
-    want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
-  },
+  { error: new AggregateError(twoErrors), want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT" },
   { error: "a string", want: "a string" },
 ])('explainSystemError returns "$want"', ({ error, want }) => expect(explainSystemError(error)).toBe(want));

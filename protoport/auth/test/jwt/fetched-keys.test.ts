@@ -14,13 +14,12 @@ import {
   startProvider,
 } from "../../../testing/src/auth/fetched-keys.ts";
 
+const openId = "/.well-known/openid-configuration";
+const oauth = "/.well-known/oauth-authorization-server";
+
 test.each([
-  { name: "the OpenID metadata", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
-  {
-    name: "the OAuth metadata (RFC 8414)",
-    hide: ["/.well-known/openid-configuration"],
-    want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
-  },
+  { name: "the OpenID metadata", hide: [], want: [openId, "/keys"] },
+  { name: "the OAuth metadata (RFC 8414)", hide: [openId], want: [openId, oauth, "/keys"] },
 ])("keys that a provider publishes are found if $name links to them", async ({ hide, want }) => {
   using provider = await startProvider();
   provider.hidden = hide;

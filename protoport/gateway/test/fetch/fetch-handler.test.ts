@@ -74,17 +74,13 @@ test("an RPC over Fetch is not affected when a client transfers the buffers of a
   expect([sensors, end?.bytes.toString()]).toEqual([["a", "b"], "grpc-status: 0\r\n"]);
 });
 
+const defaultRecord =
+  '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}';
+const errorRecord = (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" });
+
 test.each([
-  [
-    "the default error record",
-    {},
-    '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
-  ],
-  [
-    "a custom error record",
-    { rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) } },
-    '"no"',
-  ],
+  ["the default error record", {}, defaultRecord],
+  ["a custom error record", { rest: { errorRecord } }, '"no"'],
 ])("an RPC over Fetch in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {
   const fetch = serveByFetch({ getReading: () => ({}) }, options);
   const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });

@@ -117,6 +117,8 @@ test.each<{ options: unknown; type: string }>([
   );
 });
 
+const shipping = "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments";
+
 test.each([
   { misspelled: "readMaxByte", names: ["readMaxBytes", "writeMaxBytes"], nearest: "readMaxBytes" },
   { misspelled: "hots", names: ["port", "host"], nearest: "host" },
@@ -127,11 +129,7 @@ test.each([
   { misspelled: "connect", names: ["connections", "connectTimeoutMs"], nearest: undefined },
   { misspelled: "au", names: ["authentication"], nearest: undefined },
   { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
-  {
-    misspelled: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingServce.ListShipments",
-    names: ["shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments"],
-    nearest: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments",
-  },
+  { misspelled: shipping.replace("Service", "Servce"), names: [shipping], nearest: shipping },
   { misspelled: "x", names: [], nearest: undefined },
 ])("nearestName() returns $nearest when $misspelled is misspelled", ({ misspelled, names: known, nearest }) => {
   expect(nearestName(misspelled, known)).toBe(nearest);

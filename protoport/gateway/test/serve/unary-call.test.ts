@@ -5,8 +5,8 @@ import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, exchange, frameFlag, getReadingProcedure, greenhouseClient, headersFrame,
-  openFrames, openGreenhouse, readOutcome, reasonOf, rpcRequest, starterFor, startGreenhouse, waterBedProcedure,
-  waysFor, wireFormats, wiresOf, within } from "../../../testing/src/index.ts";
+  type Http2Server, http2Servers, openFrames, openGreenhouse, readOutcome, reasonOf, rpcRequest, starterFor,
+  startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf, within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 
 const noteKey = createContextKey("none");
@@ -237,14 +237,9 @@ const binaryFormats = [
   { format: "grpc-web", httpStatus: 200 },
 ] as const;
 
+const serversOf = (version: string): readonly Http2Server[] => (version === "2" ? http2Servers : ["listening"]);
 const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
-  wiresOf(format).flatMap((wire) =>
-    (wire.httpVersion === "2" ? (["listening", "mounted"] as const) : (["listening"] as const)).map((http2) => ({
-      ...wire,
-      http2,
-      httpStatus,
-    })),
-  ),
+  wiresOf(format).flatMap((wire) => serversOf(wire.httpVersion).map((http2) => ({ ...wire, http2, httpStatus }))),
 );
 
 test.each(binaryCallings)(

@@ -17,19 +17,13 @@ const number = (value: object): Rules => ({ type: { case: "int32", value } });
 const string = (value: object): Rules => ({ type: { case: "string", value } });
 const gt = (value: number): object => ({ greaterThan: { case: "gt", value } });
 const lt = (value: number): object => ({ lessThan: { case: "lt", value } });
+const inclusive = number({ greaterThan: { case: "gte", value: 1 }, lessThan: { case: "lte", value: 9 } });
+const gap = { anyOf: [{ exclusiveMinimum: 9 }, { exclusiveMaximum: 1 }] };
 
 test.each<[name: string, rules: Rules, want: object]>([
   ["a lower and an upper bound", number({ ...gt(1), ...lt(9) }), { exclusiveMinimum: 1, exclusiveMaximum: 9 }],
-  [
-    "bounds in reverse order (a gap)",
-    number({ ...gt(9), ...lt(1) }),
-    { anyOf: [{ exclusiveMinimum: 9 }, { exclusiveMaximum: 1 }] },
-  ],
-  [
-    "an inclusive lower and upper bound",
-    number({ greaterThan: { case: "gte", value: 1 }, lessThan: { case: "lte", value: 9 } }),
-    { minimum: 1, maximum: 9 },
-  ],
+  ["bounds in reverse order (a gap)", number({ ...gt(9), ...lt(1) }), gap],
+  ["an inclusive lower and upper bound", inclusive, { minimum: 1, maximum: 9 }],
   ["equal bounds", number({ ...gt(5), ...lt(5) }), { exclusiveMinimum: 5, exclusiveMaximum: 5 }],
   ["a constant", number({ const: 3 }), { const: 3 }],
   ["allowed values", number({ in: [1, 2] }), { enum: [1, 2] }],

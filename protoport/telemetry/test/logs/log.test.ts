@@ -75,12 +75,8 @@ test.each([
     log.flush(() => process.stderr.write("flushed\\n"));
     openReserveLog("info").info("two");`;
   const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
-  expect(stderr.split("\n").map((line) => line.slice(line.indexOf(" ") + 1))).toEqual([
-    `${green} one`,
-    "flushed",
-    `${green} two`,
-    "",
-  ]);
+  const texts = stderr.split("\n").map((line) => line.slice(line.indexOf(" ") + 1));
+  expect(texts).toEqual([`${green} one`, "flushed", `${green} two`, ""]);
 });
 
 test("a line that is logged just before process.exit is written", async () => {

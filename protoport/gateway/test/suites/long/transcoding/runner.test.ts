@@ -297,6 +297,8 @@ const items = [{ text: '"}\\' }, { text: "{[" }];
 const [first, second] = items.map((item) => JSON.stringify(item));
 const error = '{"code":13,"message":"as asked"}';
 
+const failedEvents = `data: ${first}\n\ndata: ${second}\n\nevent: error\ndata: ${error}\n\n`;
+
 test.each([
   { form: "lines", body: `${first}\n${second}\n` },
   { form: "values without separators", body: `${first}${second}` },
@@ -307,12 +309,7 @@ test.each([
   { form: "lines with an error at the end", body: `${first}\n${second}\n{"error":${error}}\n`, hasError: true },
   { form: "lines with a google.rpc.Status at the end", body: `${first}\n${second}\n${error}\n`, hasError: true },
   { form: "truncated lines", body: `${first}\n${second}\n`, isComplete: false, hasError: true },
-  {
-    form: "events with an error at the end",
-    body: `data: ${first}\n\ndata: ${second}\n\nevent: error\ndata: ${error}\n\n`,
-    type: "text/event-stream",
-    hasError: true,
-  },
+  { form: "events with an error at the end", body: failedEvents, type: "text/event-stream", hasError: true },
 ])(
   "a stream as $form is parsed by readStream()",
   ({ body, type = "application/json", isComplete = true, hasError = false }) => {
