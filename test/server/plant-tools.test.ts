@@ -96,8 +96,8 @@ describe("a CORS preflight request", () => {
     return fieldValue(header, "access-control-allow-headers")?.toLowerCase() ?? "";
   }
 
-  test("allows the header fields for tools only if there are tools", async () => {
-    const fields = /\bmcp-protocol-version, ?mcp-method, ?mcp-name\b/;
+  test("allows the header fields for tools only if there are tools, and always Idempotency-Key", async () => {
+    const fields = /\bidempotency-key, ?mcp-protocol-version, ?mcp-method, ?mcp-name\b/;
     await using without = await startPlantServer({ corsOrigins: ["https://agents.example"] });
     expect(await allowedHeaders(server)).toMatch(fields);
     expect(await allowedHeaders(without)).toMatch(/^(?!.*mcp).*idempotency-key/);

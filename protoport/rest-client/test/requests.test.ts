@@ -33,7 +33,7 @@ const requests: readonly Row[] = [
   ["a double in the path", types, { fDouble: -29e4 }, "GET /v1/double/-290000"],
   ["an explicit zero in the path", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
   ["several matching bindings", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
-  ["bytes as base64url", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
+  ["bytes as base64url", types, { fBytes: Buffer.from("fbefbefffffffb", "hex") }, "GET /v1/bytes/----____-w%3D%3D"],
   ["an enum", types, { fEnum: 2 }, "GET /v1/enum/COLOR_GREEN"],
   ["a timestamp", types, { time: { seconds: 1n, nanos: 5000 } }, "GET /v1/time/1970-01-01T00%3A00%3A01.000005Z"],
   ["a slash in one segment", types, { fString: "group/project" }, "GET /v1/string/group%2Fproject"],

@@ -132,6 +132,13 @@ describe("the regular checkpoint", () => {
     expect(watched.events).toEqual([]);
   });
 
+  test("reports no stall while the log is long and completely copied", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.commit(1_100);
+    for (const nowMs of [0, stalledMs, 2 * stalledMs]) expect(watched.check(nowMs)).toEqual(healthy);
+  });
+
   test('returns a checkpoint error after a minute, and replaces the reason "blocked"', () => {
     using folder = createTempFolder();
     using watched = watch(folder);

@@ -16,6 +16,7 @@ test.each<[name: string, rules: ForwardRules, sent: readonly string[], forwarded
   [
     ["Connection lists fields in any case and with spaces", {},
       ["Connection", "Keep-Alive, X-HOP , x-b", "X-Hop", "1", "x-b", "2", "x-c", "keep-alive"], ["x-c", "keep-alive"]],
+    ["rename has a field that Connection lists", { rename: { "x-a": "x-z" } }, ["Connection", "X-A", "x-a", "1"], []],
     ["allow is a sticky RegExp", { allow: [/^X-A/gy] }, ["x-a", "1", "x-ab", "2", "x-ac", "3", "b", "4"],
       ["x-a", "1", "x-ab", "2", "x-ac", "3"]],
     ["deny excludes allowed fields", { allow: ["X-*"], deny: ["X-B*"] }, ["x-a", "1", "X-B", "2", "x-bc", "3"],
