@@ -27,8 +27,8 @@ test("a process cannot open a file twice through a missing folder", async () => 
 test("a process cannot create a file under two names of its folder", async () => {
   using folder = createTempFolder();
   symlinkSync(folder.path, folder.file("link"));
-  const first = openSqliteStore({ file: folder.file("plants.db"), migrates: true });
-  const second = openSqliteStore({ file: folder.file("link/plants.db"), migrates: true });
+  const first = openSqliteStore({ file: folder.file("link/plants.db"), migrates: true });
+  const second = openSqliteStore({ file: folder.file("plants.db"), migrates: true });
   await expect(second).rejects.toThrow("this process has already opened the file");
   await (await first).close();
 });

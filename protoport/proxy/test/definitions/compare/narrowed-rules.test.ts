@@ -21,8 +21,9 @@ test.for<[path: string, wide: JsonValue, narrow: JsonValue]>([
   expect(narrowedRules(rule(narrow), rule(wide))).toEqual([]);
 });
 
+const limits = (gte: number): RuleValues => flattenRules({ int32: { gte, lte: 9 } });
+
 test("narrowedRules reports a higher lower limit next to an unchanged upper limit, and not back", () => {
-  const limits = (gte: number): RuleValues => flattenRules({ int32: { gte, lte: 9 } });
   expect(narrowedRules(limits(1), limits(2))).toEqual(["int32.gte"]);
   expect(narrowedRules(limits(2), limits(1))).toEqual([]);
 });
