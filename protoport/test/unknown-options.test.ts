@@ -16,15 +16,9 @@ import { createRequestMetrics, Metrics } from "../telemetry/src/metrics/index.ts
 import { createTracing, withOpenTelemetry } from "../telemetry/src/opentelemetry/index.ts";
 import { addGrpcJsService } from "../grpc-handlers/src/grpc-js.ts";
 import { createRestTransport } from "../rest-client/src/index.ts";
-import {
-  createBearerAuth,
-  createResourceMetadata,
-  issueToken,
-  openTokenVerifier,
-  createRateLimit,
-  limitRates,
-  type TokenVerifier,
-} from "../auth/src/index.ts";
+// oxfmt-ignore
+import { createBearerAuth, createResourceMetadata, issueToken, openTokenVerifier, createRateLimit, limitRates,
+  type TokenVerifier } from "../auth/src/index.ts";
 import { watchFile } from "../auth/src/inputs/index.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../telemetry/src/logs/index.ts";
 import { KitchenSink, SinkSchema } from "../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -15,7 +15,6 @@ const address = { host: "127.0.0.1", port: 0 };
 const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
 const handle = (): { httpStatus: number; body: string } => ({ httpStatus: 200, body: "" });
 const forRoot = (options: ConnectModuleOptions): unknown => ConnectModule.forRoot(options);
-
 const noVerifier = {};
 
 class Page {
@@ -24,9 +23,8 @@ class Page {
 }
 
 /** Calls a function as JavaScript does, without type checks. */
-function call(target: (...given: never) => unknown, ...given: readonly unknown[]): unknown {
-  return Reflect.apply(target, undefined, given);
-}
+const call = (target: (...given: never) => unknown, ...given: readonly unknown[]): unknown =>
+  Reflect.apply(target, undefined, given);
 
 describe("an unusable option", () => {
   const listening = (more: object): unknown => createGateway({ routes, ...more }).listen(address);

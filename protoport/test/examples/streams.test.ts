@@ -75,9 +75,7 @@ describe("a photo", () => {
   test.each([
     { path: "/photos/nowhere", want: 404 },
     { path: "/photos/..%2Fpalm", want: 400 },
-  ])("at $path is not found", async ({ path, want }) => {
-    expect((await ask(["GET", path])).httpStatus).toBe(want);
-  });
+  ])("at $path is not found", async ({ path, want }) => expect((await ask(["GET", path])).httpStatus).toBe(want));
 
   test("is not changed by an aborted upload", async () => {
     {

@@ -1,4 +1,3 @@
 /** Returns a value that `await using` closes, also when the test fails. */
-export function closing<Value extends { close(): unknown }>(value: Value): Value & AsyncDisposable {
-  return Object.assign(value, { [Symbol.asyncDispose]: async () => void (await value.close()) });
-}
+export const closing = <Value extends { close(): unknown }>(value: Value): Value & AsyncDisposable =>
+  Object.assign(value, { [Symbol.asyncDispose]: async () => void (await value.close()) });

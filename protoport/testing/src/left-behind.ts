@@ -133,7 +133,7 @@ type Track = (one: OpenResource) => void;
 
 function countTimers(track: Track): void {
   const ours = new WeakSet();
-  for (const what of ["setTimeout", "setInterval"]) {
+  for (const what of ["setTimeout", "setInterval"])
     watch(globalThis, what, ({ result: timer, callers }) => {
       if (!(timer instanceof Object)) return;
       const from = callers();
@@ -144,7 +144,6 @@ function countTimers(track: Track): void {
       track({ what, callers: from, isClosed });
       if (what === "setInterval") queueMicrotask(() => trackIfRefed(track, timer, from));
     });
-  }
 
   // A refreshed timer is open until it is cleared, although node marks the timer as destroyed between two rounds.
   const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));

@@ -3,19 +3,17 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 type Declaration = { readonly kind: string; readonly names: readonly string[] };
 
-function declarationsIn(text: string, program: Node): Declaration[] {
-  return nodesIn(program["body"]).flatMap((statement) => {
+const declarationsIn = (text: string, program: Node): Declaration[] =>
+  nodesIn(program["body"]).flatMap((statement) => {
     const exported = statement.type === "ExportNamedDeclaration" ? nodesIn(statement["declaration"]) : [statement];
     return exported
       .filter(({ type }) => type === "VariableDeclaration")
       .map(({ kind, declarations }) => {
-        const names = nodesIn(declarations)
-          .flatMap(({ id }) => nodesIn(id))
-          .map(nameIn(text));
+        const ids = nodesIn(declarations).flatMap(({ id }) => nodesIn(id));
+        const names = ids.map(nameIn(text));
         return { kind: String(kind), names };
       });
   });
-}
 
 /** Returns a variable's name, or the source of a destructuring pattern. */
 const nameIn =

@@ -160,8 +160,7 @@ export class SourceTree {
   unusedFiles(loaded: readonly string[]): string[] {
     const used = new Set([...this.publicFiles(), ...loaded]);
     for (const file of used) {
-      if (file.endsWith(".ts") && !file.startsWith("@"))
-        for (const imported of this.importsOf(file)) used.add(imported);
+      if (file.endsWith(".ts") && !file.startsWith("@")) for (const path of this.importsOf(file)) used.add(path);
     }
     return this.files.filter((file) => !used.has(file));
   }

@@ -49,9 +49,8 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
       expect(await client.deletePlant(id, token)).toBe(want);
     });
 
-    test("a call fails when its deadline passes", async () => {
-      expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(onDeadline);
-    });
+    test("a call fails when its deadline passes", async () =>
+      expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(onDeadline));
 
     test("deletes a plant over TLS", async () => {
       using overTls = startClient(program, [authorityOf("localhost", servers.secure), servers.authorityFile]);

@@ -57,8 +57,7 @@ function layOut(language: string): string {
   const root = toolsFolder(`example-${language}`);
   // Removes imports that an earlier run has copied next to the definition, which would otherwise be duplicates.
   rmSync(join(root, "proto"), { recursive: true, force: true });
-  for (const part of ["proto", "protoport/gateway/proto", "buf.yaml", `examples/clients/${language}`]) {
+  for (const part of ["proto", "protoport/gateway/proto", "buf.yaml", `examples/clients/${language}`])
     cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
-  }
   return join(root, "examples/clients", language);
 }

@@ -6,9 +6,8 @@ import type { Call, Message } from "./store-host.ts";
 export const deletionsKeptMs = 3_600_000;
 
 /** Runs a deletion, and returns its outcome. */
-export function runCall(store: PlantStore, { id, key, subject, requestId }: Call): Promise<Message> {
-  return store.delete(BigInt(id), deleteCall({ subject, requestId, idempotencyKey: key })).then(
+export const runCall = (store: PlantStore, { id, key, subject, requestId }: Call): Promise<Message> =>
+  store.delete(BigInt(id), deleteCall({ subject, requestId, idempotencyKey: key })).then(
     (isDeleted) => ({ requestId, outcome: isDeleted ? "deleted" : "not found" }),
     ({ errorCode }) => ({ requestId, outcome: errorCode ?? "ERR_INTERNAL" }),
   );
-}

@@ -139,9 +139,8 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     test("makes only one key's concurrent calls return true", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
-      const outcomes = await Promise.all(
-        keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey }))),
-      );
+      const deletions = keys.map((idempotencyKey) => opened.store.delete(7n, deleteCall({ idempotencyKey })));
+      const outcomes = await Promise.all(deletions);
       const [first] = keys.filter((_, i) => outcomes[i]);
       expect(outcomes).toEqual(keys.map((key) => key === first));
       expect(await opened.plants()).toEqual([]);

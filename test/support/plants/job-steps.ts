@@ -46,16 +46,15 @@ export async function withDatabase<Result>(
   return await work(opened);
 }
 
-export function withImport(
+export const withImport = (
   opened: Opened,
   work: (running: PlantImport) => Promise<void>,
   options: ImportOptions = {},
-): Promise<void> {
-  return withDatabase(opened, async (database) => {
+): Promise<void> =>
+  withDatabase(opened, async (database) => {
     await using running = await database.startImport(options);
     await work(running);
   });
-}
 
 export async function deleteEach(
   store: PlantStore,

@@ -87,8 +87,7 @@ export async function ageRecords(url: string, days: number): Promise<void> {
 }
 
 /** Returns the ids of a database's plants, in ascending order. */
-export const readPlants = async (url: string): Promise<bigint[]> =>
-  await readIds(url, "SELECT id FROM plants ORDER BY id");
+export const readPlants = (url: string): Promise<bigint[]> => readIds(url, "SELECT id FROM plants ORDER BY id");
 
 /** Returns the plants in a database's deletion records, in the order in which they were deleted. */
 export const readRecorded = async (url: string): Promise<bigint[]> =>
@@ -102,8 +101,6 @@ export const createPlantsUpTo = (server: PostgresServer, count: number): Promise
   server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 
 /** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
-export function keepingSql(statement: string): string {
-  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+export const keepingSql = (statement: string): string => `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
           CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
-}

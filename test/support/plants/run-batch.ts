@@ -60,14 +60,12 @@ export function failToDefer({ id }: Requested): never {
 }
 
 /** Returns a deletion that was sent, and calls a function as the queue does once it is settled. */
-export function sentDeletion(
+export const sentDeletion = (
   id: bigint,
   call: DeleteCall = deleteCall(),
   resolve: (deleted: boolean) => void = () => {},
   reject: (reason: unknown) => void = () => {},
-): SentDeletion {
-  return { id, call, doubts: [], resolve, reject };
-}
+): SentDeletion => ({ id, call, doubts: [], resolve, reject });
 
 export const callersOf = (...ids: readonly bigint[]): SentDeletion[] => ids.map((id) => sentDeletion(id));
 

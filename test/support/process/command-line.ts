@@ -3,10 +3,8 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
 
 /** Starts `plantstore` from source, in a folder and with only PATH, a compile cache and the given environment. */
-export function startCommandLine(
+export const startCommandLine = (
   args: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>> = {},
-): CommandLine {
-  return startNode([join(projectFolder, "src/command/main.ts"), ...args], folder, environment);
-}
+): CommandLine => startNode([join(projectFolder, "src/command/main.ts"), ...args], folder, environment);

@@ -1,9 +1,7 @@
 import { Agent, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
-import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+import { type Address, encodeEnvelope, wireFormats } from "../../../protoport/testing/src/index.ts";
 
 /** The outcomes of a load's calls. */
 export interface LoadCounts {
@@ -75,17 +73,15 @@ export function startLoad(callers: readonly Caller[]): Load {
   };
 }
 
-function restDeletions(token: string): RestCalls {
-  return {
-    httpMethod: "DELETE",
-    header: { authorization: `Bearer ${token}` },
-    path: (id) => `/plants/${id}`,
-    judge: (_, httpStatus, body) => {
-      if (httpStatus === 204) return "deleted";
-      return httpStatus === 400 && body.startsWith('{"error":5,') ? "completed" : undefined;
-    },
-  };
-}
+const restDeletions = (token: string): RestCalls => ({
+  httpMethod: "DELETE",
+  header: { authorization: `Bearer ${token}` },
+  path: (id) => `/plants/${id}`,
+  judge: (_, httpStatus, body) => {
+    if (httpStatus === 204) return "deleted";
+    return httpStatus === 400 && body.startsWith('{"error":5,') ? "completed" : undefined;
+  },
+});
 
 function grpcDeletions(token: string): GrpcCalls {
   const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "completed" };

@@ -1,10 +1,9 @@
 import type { TokenVerifier } from "@protoport/auth";
 import type { Log } from "@protoport/telemetry/logs";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { Readiness } from "@protoport/gateway/health";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+import { type Address, createTestGateway } from "../../../protoport/testing/src/index.ts";
 
 /** One of the two places where the plant store checks credentials. */
 export type Guard = "admit" | "interceptor";

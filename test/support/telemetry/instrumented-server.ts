@@ -6,9 +6,8 @@ import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { withOpenTelemetry } from "@protoport/telemetry/opentelemetry";
-import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
+import { createTestGateway, listenOnLoopback } from "../../../protoport/testing/src/index.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the

@@ -142,10 +142,10 @@ test.each(rows.map((row, at) => ({ ...row, at })))(
     const group = page.locator(".group", {
       has: page.getByRole("heading", { name: `row ${String(at)}`, exact: true }),
     });
-    const shown = await group.evaluate((element) =>
-      [...element.children]
+    const shown = await group.evaluate(({ children }) =>
+      [...children]
         .slice(1, -1)
-        .map(({ outerHTML }) => outerHTML)
+        .map((each) => each.outerHTML)
         .join(""),
     );
     expect(shown).toBe(html);
@@ -166,9 +166,7 @@ describe.each(["", "operations/long", `schemas/${word}`])("the view %j with word
         .map(({ outerHTML }) => outerHTML.slice(0, 80));
     });
     expect(wide).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(
-      0,
-    );
+    expect(await page.locator("html").evaluate((root) => root.scrollWidth - root.clientWidth)).toBe(0);
     expect((await auditAccess(page)).violations).toEqual([]);
   });
 });
@@ -181,8 +179,7 @@ test("the printed page expands collapsed sections and hides controls", async () 
   const before = await folded.count();
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   expect([before > 0, await folded.count()]).toEqual([true, 0]);
-  for (const operated of ["#sidebar", "#connection", ".try-it"])
-    expect(await page.locator(operated).isVisible()).toBe(false);
+  for (const part of ["#sidebar", "#connection", ".try-it"]) expect(await page.locator(part).isVisible()).toBe(false);
   expect(await page.locator(".reference").isVisible()).toBe(true);
   expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(252, 253, 251)");
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));

@@ -14,10 +14,8 @@ import { openBrowser } from "./open-browser.ts";
 const secret = "the token of a person";
 const steal = `document.title = "stolen: " + sessionStorage.getItem("token");`;
 
-const png = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-  "base64",
-);
+const pngText = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const png = Buffer.from(pngText, "base64");
 
 // oxfmt-ignore
 const files: Readonly<Record<string, readonly [contentType: string, data: string | Buffer]>> = {

@@ -8,32 +8,16 @@ import {
   WatchReadingsRequestSchema,
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
-} from "../../../testing/src/http/http2-frames.ts";
-import {
-  bodyFrames,
-  endlessBlock,
-  filled,
-  filledRequest,
-  last,
-  openEach,
-  sendInWaves,
-  streamIds,
-  times,
+// oxfmt-ignore
+import { bodyFrames, endlessBlock, filled, filledRequest, last, openEach, sendInWaves, streamIds, times
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+// oxfmt-ignore
+import { dataFrame, encodeEnvelope, frame, frameFlag, frameType, headersFrame, resetFrame, within
+} from "../../../testing/src/index.ts";
+import type { Address, Field, Frame } from "../../../testing/src/index.ts";
 import { getHeader, postHeader, settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 

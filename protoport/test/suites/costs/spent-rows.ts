@@ -1,16 +1,7 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  bodyFrames,
-  greenhouseCall,
-  last,
-  leaveStreams,
-  mcpMessages,
-  post,
-  restReadings,
-  streamIds,
-  times,
-  trickle,
+// oxfmt-ignore
+import { bodyFrames, greenhouseCall, last, leaveStreams, mcpMessages, post, restReadings, streamIds, times, trickle
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";

@@ -8,11 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { createOpenApi, readComments } from "../../../gateway/src/openapi/index.ts";
 import { isRequired } from "../../../gateway/src/openapi/field-behavior.ts";
-import {
-  buildClient,
-  layOutGenerators,
-  openApiGeneratorStep,
-  pythonClientStep,
+// oxfmt-ignore
+import { buildClient, layOutGenerators, openApiGeneratorStep, pythonClientStep
 } from "../../support/clients/generated-client.ts";
 import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { buildLimitMs, buildStep, projectFolder } from "@protoport/testing/process";

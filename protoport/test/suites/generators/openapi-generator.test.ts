@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import {
-  buildClient,
-  expectWorkingClient,
-  layOutGenerators,
-  openApiGeneratorStep,
-  typeScriptStep,
+// oxfmt-ignore
+import { buildClient, expectWorkingClient, layOutGenerators, openApiGeneratorStep, typeScriptStep
 } from "../../support/clients/generated-client.ts";
 import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { buildLimitMs, buildStep } from "@protoport/testing/process";

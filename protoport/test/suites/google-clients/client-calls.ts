@@ -1,12 +1,6 @@
 import { create, getOption } from "@bufbuild/protobuf";
-import type {
-  DescField,
-  DescMessage,
-  DescMethod,
-  DescService,
-  FileRegistry,
-  JsonObject,
-  JsonValue,
+// oxfmt-ignore
+import type { DescField, DescMessage, DescMethod, DescService, FileRegistry, JsonObject, JsonValue
 } from "@bufbuild/protobuf";
 import { http } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";

@@ -1,12 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  buildClient,
-  expectWorkingClient,
-  layOutGenerators,
-  pythonClientStep,
-  typeScriptStep,
+// oxfmt-ignore
+import { buildClient, expectWorkingClient, layOutGenerators, pythonClientStep, typeScriptStep
 } from "../../support/clients/generated-client.ts";
 import type { Generator, GeneratorFolder, Step } from "../../support/clients/generated-client.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";

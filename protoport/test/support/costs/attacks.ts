@@ -1,12 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../testing/src/http/exchange.ts";
-import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 // oxfmt-ignore
-import { dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
-} from "../../../testing/src/http/http2-frames.ts";
+import { dataFrame, encodeEnvelope, frame, frameBytes, frameFlag, frameType, grpcHeader, headersFrame, resetFrame } from "../../../testing/src/index.ts";
+import type { Address, Field, Frame } from "../../../testing/src/index.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 import { openRawHttp2, type RawClient } from "./raw-client.ts";
@@ -15,8 +12,7 @@ export const last: number = frameFlag.endStream;
 /** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
 export const streamIds = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i + 1);
 
-export const times = (count: number, frameOf: (i: number) => Frame): Frame[] =>
-  Array.from({ length: count }, (_, i) => frameOf(i));
+export const times = (length: number, of: (i: number) => Frame): Frame[] => Array.from({ length }, (_, i) => of(i));
 
 /** Opens connections one after the other, and sends something on each. */
 export async function openEach(
@@ -120,11 +116,10 @@ export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 1
 }
 
 /** Returns a header block's frames without its end. */
-export function endlessBlock(streamId: number, block: Buffer): Frame[] {
-  return bodyFrames(streamId, block).map(({ payload }, i) =>
+export const endlessBlock = (streamId: number, block: Buffer): Frame[] =>
+  bodyFrames(streamId, block).map(({ payload }, i) =>
     frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),
   );
-}
 
 /** MCP messages with many unknown names, and the maximum CPU time per KiB, in ordinary calls. */
 // oxfmt-ignore

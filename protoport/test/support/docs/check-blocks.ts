@@ -31,7 +31,5 @@ export function checkBlocks({ pages, pageBlocks, blockRules, index }: CheckedPag
 
   const links = [...readPage(index).matchAll(/\]\(([^)#]+)/g)].map(([, link = ""]) => join(dirname(index), link));
   const inFolder = pages.filter((page) => page.startsWith(`${dirname(index)}/`) && page !== index);
-  test.each(inFolder)("the page %s is linked from the index in its folder", (page) => {
-    expect(links).toContain(page);
-  });
+  test.each(inFolder)("the page %s is linked from the index in its folder", (page) => expect(links).toContain(page));
 }

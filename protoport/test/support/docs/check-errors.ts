@@ -16,11 +16,10 @@ export interface Documented {
 }
 
 /** Returns the codes on a page, from rows of a message, and from rows of an identifier with its codes. */
-export function documentedIn(page: string): readonly Documented[] {
-  return readPage(page)
+export const documentedIn = (page: string): readonly Documented[] =>
+  readPage(page)
     .split("\n")
     .flatMap((line) => [...messagesOfRow(line), ...codesOfIdentifier(line)]);
-}
 
 function messagesOfRow(line: string): readonly Documented[] {
   const [, message, name = "", number, codes = ""] =
@@ -83,9 +82,8 @@ export function checkErrors({ page, sources, tests, unions }: ErrorPage): void {
     ),
   );
 
-  test("the patterns find error messages in the source", () => {
-    expect(inCode.length).toBeGreaterThan(messages.length / 2);
-  });
+  test("the patterns find error messages in the source", () =>
+    expect(inCode.length).toBeGreaterThan(messages.length / 2));
 
   test.each(inCode)('the message "$message" in $file is documented', ({ message, errorCode }) => {
     const rows = messages.filter((row) => matches(row.message, message));
@@ -121,12 +119,11 @@ export function checkErrors({ page, sources, tests, unions }: ErrorPage): void {
 }
 
 /** Returns the text of all tests in a folder. */
-export function testsIn(folder: string): string {
-  return projectFiles(folder)
+export const testsIn = (folder: string): string =>
+  projectFiles(folder)
     .filter((file) => file.endsWith(".test.ts") || file.endsWith("situations.ts"))
     .map((file) => readPage(file))
     .join("\n");
-}
 
 /** Returns the identifiers in a source, which declares a union of them. */
 export function unionIn(sources: ReadonlyMap<string, string>, file: string): ErrorPage["unions"][number] {

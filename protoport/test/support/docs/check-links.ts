@@ -32,9 +32,7 @@ export function checkLinks(pages: readonly string[], folder: string): void {
     return anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor);
   };
 
-  test("the pages contain more than 100 links", () => {
-    expect(pages.flatMap(linksOf).length).toBeGreaterThan(100);
-  });
+  test("the pages contain more than 100 links", () => expect(pages.flatMap(linksOf).length).toBeGreaterThan(100));
 
   test.each(pages)("the links in %s lead to existing files and headings", (page) => {
     expect(linksOf(page).filter((link) => isBroken(page, link))).toEqual([]);

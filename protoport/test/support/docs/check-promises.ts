@@ -11,9 +11,7 @@ export function checkPromises(page: string, header: string): void {
     return { promise, tests: referencesIn(page, tests) };
   });
 
-  test(`the table of promises in ${page} has at least five rows`, () => {
-    expect(promises.length).toBeGreaterThan(4);
-  });
+  test(`the table of promises in ${page} has at least five rows`, () => expect(promises.length).toBeGreaterThan(4));
 
   describe.each(promises)('the promise "$promise"', ({ tests }) => {
     test("names test files that exist", () => {
@@ -22,8 +20,6 @@ export function checkPromises(page: string, header: string): void {
       expect(missingFiles(tests)).toEqual([]);
     });
 
-    test("names tests that these files have", () => {
-      expect(missingTests(tests)).toEqual([]);
-    });
+    test("names tests that these files have", () => expect(missingTests(tests)).toEqual([]));
   });
 }

@@ -31,15 +31,13 @@ export function checkCode(blocks: readonly PageBlock[], surroundings: string, pa
     problems = compile(folder);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
   const rows = blocks.map((block, index) => ({ ...block, index }));
   test.each(rows)("the code at line $line in $page compiles", ({ index }) => {
     expect(problems.split("\n").filter((line) => line.includes(`block-${index}.ts`))).toEqual([]);
   });
 
-  test("the declarations that complete the documented code compile", () => {
-    expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
-  });
+  test("the declarations that complete the documented code compile", () =>
+    expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]));
 }
 
 function compile(folder: string): string {

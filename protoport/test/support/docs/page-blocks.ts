@@ -133,14 +133,11 @@ export function blocksOf(page: string): PageBlock[] {
   }));
 }
 
-export function fits({ page, section, language, start = "" }: BlockRule, block: PageBlock): boolean {
-  return (
-    (page ?? block.page) === block.page &&
-    (section ?? block.section) === block.section &&
-    (language ?? block.language) === block.language &&
-    block.text.startsWith(start)
-  );
-}
+export const fits = ({ page, section, language, start = "" }: BlockRule, block: PageBlock): boolean =>
+  (page ?? block.page) === block.page &&
+  (section ?? block.section) === block.section &&
+  (language ?? block.language) === block.language &&
+  block.text.startsWith(start);
 
 /** Returns the blocks that a test runs, by its path in the project. Throws when there are none. */
 export function blocksRunBy(

@@ -10,15 +10,12 @@ export type Reference = { readonly file: string; readonly titles: readonly strin
 export const cellsOf = (line: string): readonly string[] => line.slice(2, -2).split(" | ");
 
 /** Returns the test files that a page's cell refers to, with the titles in quotes. */
-export function referencesIn(page: string, cell: string): readonly Reference[] {
-  return cell.split("<br>").flatMap((part) => {
+export const referencesIn = (page: string, cell: string): readonly Reference[] =>
+  cell.split("<br>").flatMap((part) => {
     const [, target = "", titles = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
     const file = relative(projectFolder, join(projectFolder, dirname(page), target));
-    return target === ""
-      ? []
-      : [{ file, titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = ""]) => title) }];
+    return target === "" ? [] : [{ file, titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, text = ""]) => text) }];
   });
-}
 
 export const missingFiles = (references: readonly Reference[]): readonly string[] =>
   references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));

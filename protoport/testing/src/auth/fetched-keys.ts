@@ -28,13 +28,11 @@ export async function openVerifier(
 }
 
 /** Opens a verifier for a provider's tokens that fetches keys without discovery. */
-export function openVerifierAt(
+export const openVerifierAt = (
   { issuer, keysUrl }: IdentityProvider,
   timing: JwtSource["timing"] = byDemand,
   log?: OperatorLog,
-): Promise<TokenVerifier & Disposable> {
-  return openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
-}
+): Promise<TokenVerifier & Disposable> => openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
 
 export const outcomeOf = async (verifier: TokenVerifier, token: string): Promise<TokenOutcome> =>
   await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");

@@ -15,11 +15,8 @@ export async function ask(
 ): Promise<unknown> {
   await using server = await startRestServer(respond);
   const transport = createRestTransport({ baseUrl: server.baseUrl, registry, ...options });
-  const call = createClient(KitchenSink, transport).query({});
-  return await within(
-    call.catch((error: unknown) => asError(error)),
-    "a response",
-  );
+  const call = createClient(KitchenSink, transport).query({}).catch(asError);
+  return await within(call, "a response");
 }
 
 /** Returns a ConnectError unchanged, and throws any other value. */

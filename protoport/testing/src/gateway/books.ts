@@ -8,14 +8,13 @@ export const longListBooks = 17_600;
 /** Returns `count` books from a shelf, and repeats the shelf if it has fewer books. */
 export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
   if (count <= shelf.length) return shelf.slice(0, count);
-  return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
-    .flat()
-    .slice(0, count);
+  const shelves = Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf);
+  return shelves.flat().slice(0, count);
 }
 
 /** The n-th book, in any process: 595 bytes as JSON, 375 as protobuf, with fields as in most services. */
-export function makeBook(n: number): Book {
-  return create(BookSchema, {
+export const makeBook = (n: number): Book =>
+  create(BookSchema, {
     id: 9_007_199_254_740_993n + BigInt(n),
     title: `The Secret Life of "Leaves", volume ${String(n)}`,
     authors: ["Flora Grünewald", "Basil Moss"],
@@ -30,6 +29,5 @@ export function makeBook(n: number): Book {
     summary:
       "How leaves feel, remember and talk to each other, told by two gardeners who have listened to them for half a century and longer: of roots that trade, stems that count and flowers that lie.",
   });
-}
 
 export const makeBooks = (count: number): Book[] => Array.from({ length: count }, (_, n) => makeBook(n));

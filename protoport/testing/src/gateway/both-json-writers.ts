@@ -17,9 +17,9 @@ const styles: readonly JsonStyle[] = [
   { useProtoFieldName: true, enumAsInteger: true },
   { alwaysEmitImplicit: true, useProtoFieldName: true },
 ];
-const forms = styles.map((style) => ({
-  made: createMessageForms(style, compileForm),
-  closures: createMessageForms(style),
+const forms = styles.map((each) => ({
+  made: createMessageForms(each, compileForm),
+  closures: createMessageForms(each),
 }));
 
 // Throws unless both writers, in each style, return the same text or throw the same error.

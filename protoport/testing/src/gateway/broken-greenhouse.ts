@@ -43,12 +43,8 @@ function requestOf(format: WireFormat, place: string): HttpRequest {
     if (format.protocol !== "connect") return rpcRequest(format, Buffer.of(), header, watchReadingsProcedure);
     const contentType = `application/connect+${format.codec}`;
     const body = encodeEnvelope(0, encodeEmpty(format));
-    return {
-      httpMethod: "POST",
-      path: watchReadingsProcedure,
-      header: [["content-type", contentType], ...header],
-      body,
-    };
+    const type: Field = ["content-type", contentType];
+    return { httpMethod: "POST", path: watchReadingsProcedure, header: [type, ...header], body };
   }
   const message = encodeMessage(format, WaterBedRequestSchema, { note: "s3cret" });
   if (format.protocol !== "rest") return rpcRequest(format, message, header, waterBedProcedure);

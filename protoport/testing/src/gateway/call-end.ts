@@ -10,13 +10,8 @@ export async function reasonOf(signal: AbortSignal): Promise<unknown> {
 
 /** Returns a failed call's error. @throws Error if the call succeeds or fails with another error */
 export async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
-  const error: unknown = await within(
-    call.then(
-      () => undefined,
-      (reason: unknown) => reason,
-    ),
-    "the end of a call",
-  );
+  const ended: Promise<unknown> = call.then(() => undefined).catch((reason: unknown) => reason);
+  const error = await within(ended, "the end of a call");
   if (error instanceof ConnectError) return error;
   throw new Error("the call must fail with a ConnectError", { cause: error });
 }

@@ -9,11 +9,8 @@ import { memoize } from "../../../gateway/src/protobuf/messages/codegen.ts";
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 /** Writes a message with protobuf-es's `toJson`, with which tests compare the gateway's own writer. */
-export function writeByProtobufEs(desc: DescMessage, message: Message, options: WriteJsonOptions): string {
-  return mayHoldMask(desc)
-    ? JSON.stringify(messageToJson(desc, message, options))
-    : toJsonString(desc, message, options);
-}
+export const writeByProtobufEs = (desc: DescMessage, message: Message, options: WriteJsonOptions): string =>
+  mayHoldMask(desc) ? JSON.stringify(messageToJson(desc, message, options)) : toJsonString(desc, message, options);
 
 // Writes a google.protobuf.Any. A type with a special JSON form is written under `value`.
 function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {

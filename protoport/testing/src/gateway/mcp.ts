@@ -44,9 +44,8 @@ export function initializedRequest(method: string, params: object = {}, header: 
 }
 
 /** Parses the JSON in a response's Server-Sent Events. */
-export function eventsOf(body: string): unknown[] {
-  return body
+export const eventsOf = (body: string): unknown[] =>
+  body
     .split("\n\n")
     .filter((event) => event.startsWith("data: "))
     .map((event): unknown => JSON.parse(event.slice("data: ".length)));
-}

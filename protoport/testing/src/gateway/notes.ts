@@ -9,27 +9,25 @@ import { field, FieldRulesSchema, predefined, PredefinedRulesSchema
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
 /** Returns the definition for `notes.Notes`, whose request has a string field for each rule. */
-export function notesWith(...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]): File {
-  return {
-    name: "notes.proto",
-    package: "notes",
-    syntax: "proto3",
-    dependency: ["buf/validate/validate.proto"],
-    messageType: [
-      {
-        name: "Note",
-        field: rules.map((rule, at) => {
-          const options = create(FieldOptionsSchema);
-          setExtension(options, field, create(FieldRulesSchema, rule));
-          const name = `text${String(at)}`;
-          const type = FieldDescriptorProto_Type.STRING;
-          return { name, jsonName: name, number: at + 1, type, label: FieldDescriptorProto_Label.OPTIONAL, options };
-        }),
-      },
-    ],
-    service: [{ name: "Notes", method: [{ name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" }] }],
-  };
-}
+export const notesWith = (...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]): File => ({
+  name: "notes.proto",
+  package: "notes",
+  syntax: "proto3",
+  dependency: ["buf/validate/validate.proto"],
+  messageType: [
+    {
+      name: "Note",
+      field: rules.map((rule, at) => {
+        const options = create(FieldOptionsSchema);
+        setExtension(options, field, create(FieldRulesSchema, rule));
+        const name = `text${String(at)}`;
+        const type = FieldDescriptorProto_Type.STRING;
+        return { name, jsonName: name, number: at + 1, type, label: FieldDescriptorProto_Label.OPTIONAL, options };
+      }),
+    },
+  ],
+  service: [{ name: "Notes", method: [{ name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" }] }],
+});
 
 /** Adds the extension `notes.short`, a string rule that an expression evaluates. */
 export function withPredefined(file: File, expression: string = "size(this) < 9"): File {

@@ -12,8 +12,6 @@ export function binaryHeader(command: number, family: number, content: Uint8Arra
 /** The addresses for a connection from 203.0.113.7:47 to 192.0.2.9:443. */
 export const ipv4Addresses: Buffer = Buffer.from([203, 0, 113, 7, 192, 0, 2, 9, 0, 47, 1, 187]);
 
+const ipv6Hex = "20010db800000000000000000000000720010db8000000000000000000000009002f01bb";
 /** The addresses for a connection from [2001:db8::7]:47 to [2001:db8::9]:443. */
-export const ipv6Addresses: Buffer = Buffer.from(
-  "20010db800000000000000000000000720010db8000000000000000000000009002f01bb",
-  "hex",
-);
+export const ipv6Addresses: Buffer = Buffer.from(ipv6Hex, "hex");

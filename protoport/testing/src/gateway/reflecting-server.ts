@@ -28,9 +28,8 @@ export async function startReflectingServer(files: ReflectingServer["files"]): P
   const respond = (request: { readonly case?: string | undefined; readonly value?: unknown }): ReflectionResponse => {
     const known = server.files.map((file) => create(FileDescriptorProtoSchema, file));
     const services = known.flatMap((file) => servicesOf(file).map((name) => ({ name, file })));
-    if (request.case === "listServices") {
+    if (request.case === "listServices")
       return { case: "listServicesResponse", value: { service: services.map(({ name }) => ({ name })) } };
-    }
     const found =
       request.case === "fileByFilename"
         ? known.find(({ name }) => name === request.value)

@@ -34,9 +34,8 @@ export async function watchTitles(baseUrl: string): Promise<readonly string[]> {
 /** Uploads pieces, and returns the received length, or the error. */
 export async function uploadPieces(baseUrl: string, count: number, byteLength: number): Promise<string> {
   async function* pieces() {
-    for (let at = 0; at < count; at++) {
+    for (let at = 0; at < count; at++)
       yield { ...(at === 0 && { name: "n" }), file: { data: new Uint8Array(byteLength) } };
-    }
   }
   const client = createClient(FileService, createRestTransport({ baseUrl }));
   return await client.upload(pieces()).then(

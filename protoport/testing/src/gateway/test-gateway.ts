@@ -5,12 +5,10 @@ import { serveWithHandler } from "./serve-with-handler.ts";
 export const usesHandler: boolean = process.env["TEST_HANDLER"] === "node";
 
 /** Returns the test cases that apply to the server under test. Node's servers differ in the others. */
-export function heldRows<Row extends { readonly name: string }>(
+export const heldRows = <Row extends { readonly name: string }>(
   rows: readonly Row[],
   otherOnNode: readonly string[],
-): readonly Row[] {
-  return usesHandler ? rows.filter(({ name }) => !otherOnNode.includes(name)) : rows;
-}
+): readonly Row[] => (usesHandler ? rows.filter(({ name }) => !otherOnNode.includes(name)) : rows);
 
 /** Creates a gateway that listens on the server under test. */
 export function createTestGateway(options: GatewayOptions): Gateway {

@@ -74,10 +74,8 @@ export function createByteReader(socket: Readable): ByteReader {
         what,
       ),
     atEnd: async () => {
-      await within(
-        takeOnce(() => (ended || available > 0 ? 0 : undefined), moreOrEnd),
-        moreOrEnd,
-      );
+      const filled = takeOnce(() => (ended || available > 0 ? 0 : undefined), moreOrEnd);
+      await within(filled, moreOrEnd);
       return ended && available === 0;
     },
   };

@@ -45,12 +45,11 @@ export function fieldValue(fields: readonly Field[], name: string): string | und
 }
 
 /** Converts node's flat list with names and values to pairs. */
-export function fieldsOf(rawHeader: readonly string[]): Field[] {
-  return Array.from({ length: rawHeader.length / 2 }, (_, at) => [
+export const fieldsOf = (rawHeader: readonly string[]): Field[] =>
+  Array.from({ length: rawHeader.length / 2 }, (_, at) => [
     (rawHeader[2 * at] ?? "").toLowerCase(),
     rawHeader[2 * at + 1] ?? "",
   ]);
-}
 
 /** The fields that frame a response, and the fields that node adds. */
 // oxfmt-ignore

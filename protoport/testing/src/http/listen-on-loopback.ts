@@ -3,8 +3,8 @@ import type { Server, Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 
 /** Listens on a loopback address, by default a free port at 127.0.0.1, and returns the URL without a final slash. */
-export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> {
-  return new Promise((resolve, reject) => {
+export const listenOnLoopback = (server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> =>
+  new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(at.port, at.host, () => {
       const address = server.address();
@@ -12,7 +12,6 @@ export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port:
       else resolve(`http://${at.host}:${address.port}`);
     });
   });
-}
 
 /** A server on a loopback address. Dispose of the server with `await using`, which also closes its connections. */
 export interface LoopbackServer {

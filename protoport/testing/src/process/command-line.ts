@@ -16,13 +16,11 @@ export interface CommandLine {
 }
 
 /** Starts a program on this Node, in a folder, with only PATH, a compile cache and these environment variables. */
-export function startNode(
+export const startNode = (
   args: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>> = {},
-): CommandLine {
-  return startProgram(process.execPath, args, folder, { ...compileCache, ...environment });
-}
+): CommandLine => startProgram(process.execPath, args, folder, { ...compileCache, ...environment });
 
 /** Starts a program with only PATH and these variables. @param detached - leads a separate process group */
 export function startProgram(

@@ -85,8 +85,8 @@ const hexAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, 
 const textAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, no)[0] ?? []).toString();
 
 /** KeyValue has the fields key 1 and value 2. AnyValue has the fields string 1, bool 2 and int 3. */
-function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {
-  return Object.fromEntries(
+const attributesAt = (bytes: Uint8Array, no: number): Record<string, unknown> =>
+  Object.fromEntries(
     all(bytes, no).map((pair) => {
       const [field] = fieldsOf(all(pair, 2)[0] ?? new Uint8Array(0));
       const value =
@@ -96,7 +96,6 @@ function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {
       return [textAt(pair, 1), value];
     }),
   );
-}
 
 function readTraces(body: Uint8Array, spans: ReceivedSpan[], resources: Record<string, unknown>[]): void {
   for (const resourceSpans of all(body, 1)) {
@@ -127,7 +126,6 @@ function readSpan(bytes: Uint8Array): ReceivedSpan {
 
 function readMetrics(body: Uint8Array, names: Set<string>): void {
   for (const resourceMetrics of all(body, 1)) {
-    for (const scopeMetrics of all(resourceMetrics, 2))
-      for (const metric of all(scopeMetrics, 2)) names.add(textAt(metric, 1));
+    for (const scope of all(resourceMetrics, 2)) for (const metric of all(scope, 2)) names.add(textAt(metric, 1));
   }
 }

@@ -17,8 +17,7 @@ test("the documented base file and plugin options are accepted", async () => {
   const [base = "", plugin = ""] = blocksOf("openapi.md", "yaml");
   writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_orders_v1_orders));
   writeFileSync(folder.file("base.yaml"), base);
-  const { opt, local }: { readonly opt: readonly string[]; readonly local: readonly string[] } =
-    parse(plugin).plugins[0];
+  const { opt, local }: Readonly<Record<"opt" | "local", string[]>> = parse(plugin).plugins[0];
   expect(local.slice(1)).toEqual(["protoport", "protoc-gen-openapi"]);
   const flags = opt.map((option) => `--${option}`);
   const words = [folder.file("set.binpb"), "--base", folder.file("base.yaml"), ...flags];

@@ -50,12 +50,12 @@ test("the documented HTTP rule compiles to two routes", () => {
     ),
   );
   const { bindings } = compileRestRoutes(service.methods);
-  const described = bindings.map(({ pattern: { httpMethod, body }, template }) => [
-    httpMethod,
+  const routes = bindings.map(({ pattern, template }) => [
+    pattern.httpMethod,
     printPathTemplate(template),
-    body,
+    pattern.body,
   ]);
-  expect(described).toEqual([
+  expect(routes).toEqual([
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
     ["POST", "/v1/books:import", "*"],
   ]);

@@ -110,8 +110,7 @@ test("a handler reads the header field cookie, not grpcgateway-cookie", async ()
   expect(await response.json()).toMatchObject({ sensor: "a=b, null" });
 });
 
-const count = (isOne: (one: Case) => boolean): number =>
-  cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
+const count = (fits: (one: Case) => boolean): number => cases.filter(fits).reduce((sum, { of }) => sum + of.length, 0);
 
 test("migration.md states the correct counts of grpc-gateway's test requests", () => {
   const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createFileRegistry, type DescMethod, type DescMethodUnary, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
@@ -18,9 +18,7 @@ const [definition = "", documentedError = ""] = blocksRunBy(
 test("the documented definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();
   for (const name of ["protoport/gateway/proto/google", "protoport/testing/proto/buf"])
-    cpSync(join(projectFolder, name), folder.file(join("proto", name.slice(name.lastIndexOf("/")))), {
-      recursive: true,
-    });
+    cpSync(join(projectFolder, name), folder.file(join("proto", basename(name))), { recursive: true });
   mkdirSync(folder.file("proto/shop"));
   writeFileSync(folder.file("buf.yaml"), "version: v2\nmodules: [{ path: proto }]\n");
   const rule = 'option (google.api.http) = { post: "/accounts" body: "*" };';
@@ -32,7 +30,6 @@ test("the documented definition refuses a request with the documented error", as
   const types = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(set)));
   const rpc = types.getService("shop.v1.Accounts")?.methods.find(isUnary);
   if (rpc === undefined) throw new Error("the definition has no unary RPC");
-
   const validation = await openValidation();
   const { fetch } = createGateway({ validation, routes: (router) => router.rpc(rpc, (account) => account) });
   const headers = { "content-type": "application/json" };

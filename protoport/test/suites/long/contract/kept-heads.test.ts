@@ -154,8 +154,7 @@ test(
     expect((await Promise.all(exchanges)).flat().slice(0, 3)).toEqual([]);
     const responses = [...expectedResponses.values()];
     // Ensures that each caller had accepted requests.
-    for (const subject of callers.values())
-      expect(responses.filter((response) => response.includes(subject))).not.toEqual([]);
+    for (const subject of callers.values()) expect(responses.filter((text) => text.includes(subject))).not.toEqual([]);
   },
 );
 
