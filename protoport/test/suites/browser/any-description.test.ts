@@ -1,22 +1,22 @@
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import type { Browser, Page, Request } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Reading, WatchReadingsRequest } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { FileService, UploadResponseSchema } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { createTempFolder, kitchenSinkOptions } from "@protoport/testing";
+import { createTempFolder, kitchenSinkOptions, shared } from "@protoport/testing";
 import { auditAccess } from "./audit-access.ts";
 import { fillForm } from "./fill-form.ts";
-import { openBrowser } from "./open-browser.ts";
+import { openBrowser, startGateway } from "./open-browser.ts";
 
 // The docs page for a service with all kinds of parameters, bodies and streams.
 
@@ -86,24 +86,12 @@ const options: GatewayOptions = {
 };
 
 const downloads = createTempFolder();
-let browser: Browser;
-let gateway: Gateway;
+const browser = shared(() => openBrowser(downloads.path));
+const gateway = shared(() => startGateway(options));
 let page: Page;
-let baseUrl: string;
 const complaints: string[] = [];
 
-beforeAll(async () => {
-  browser = await openBrowser(downloads.path);
-  gateway = createGateway(options);
-  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  baseUrl = `http://127.0.0.1:${port}`;
-});
-
-afterAll(async () => {
-  await browser.close();
-  await gateway.close();
-  downloads[Symbol.dispose]();
-});
+afterAll(() => downloads[Symbol.dispose]());
 
 beforeEach(async () => {
   page = await browser.newPage();
@@ -118,7 +106,7 @@ afterEach(async () => {
 });
 
 async function open(view: string): Promise<void> {
-  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.goto(`${gateway.baseUrl}/docs#/${view}`);
   await page.locator("#view h1").waitFor();
 }
 
@@ -142,7 +130,7 @@ test.each([
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
   ],
 ])("the request's URL contains %s from the form", async (_, operation, fields, want) => {
-  expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
+  expect((await send(operation, fields)).url()).toBe(`${gateway.baseUrl}${want}`);
 });
 
 test("the form labels a path segment, and rejects a slash in it", async () => {
@@ -285,7 +273,7 @@ test("the search finds operations by words in paths, names and comments", async 
   await page.getByText("1 found").waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "google.rpc.Status" }).waitFor();
-  expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
+  expect(page.url()).toBe(`${gateway.baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
 test("Enter in the search opens the first operation found", async () => {
@@ -293,7 +281,7 @@ test("Enter in the search opens the first operation found", async () => {
   await page.getByLabel("Search").fill("and more");
   await page.keyboard.press("Enter");
   await page.locator("#view h1").getByText("Asks").waitFor();
-  expect(page.url()).toBe(`${baseUrl}/docs#/operations/query`);
+  expect(page.url()).toBe(`${gateway.baseUrl}/docs#/operations/query`);
 });
 
 test("a link to an operation or schema opens and focuses it", async () => {

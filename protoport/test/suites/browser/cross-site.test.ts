@@ -1,19 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startKitchenSink } from "@protoport/testing";
+import { expect, test } from "vitest";
+import { shared, startKitchenSink } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
 
 // POST requests that pages send without a preflight, with the cookies of the gateway's site.
 
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-});
+const browser = shared(() => openBrowser());
 
 interface Row {
   readonly name: string;

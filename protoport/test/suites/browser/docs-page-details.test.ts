@@ -1,10 +1,9 @@
 import { writeFileSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
-import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import { createTempFolder } from "@protoport/testing/process";
-import { openBrowser } from "./open-browser.ts";
+import { createTempFolder, shared } from "@protoport/testing";
+import { openBrowser, startGateway } from "./open-browser.ts";
 
 // The docs page's second conditions, resets and limits, for a description in which they matter.
 
@@ -77,22 +76,10 @@ const description = {
   components: { schemas: { Shelf: shelfSchema, Wood: { type: "string", enum: ["OAK", "PINE"] }, Kinds: kindsSchema } },
 };
 
-let browser: Browser;
-let gateway: Gateway;
-let baseUrl: string;
+const browser = shared(() => openBrowser());
+const endpoints = createDocsPage({ document: () => description, open: true });
+const gateway = shared(() => startGateway({ routes: () => {}, endpoints }));
 let page: Page;
-
-beforeAll(async () => {
-  browser = await openBrowser();
-  const endpoints = createDocsPage({ document: () => description, open: true });
-  gateway = createGateway({ routes: () => {}, endpoints });
-  baseUrl = `http://127.0.0.1:${(await gateway.listen({ host: "127.0.0.1", port: 0 })).port}`;
-});
-
-afterAll(async () => {
-  await browser.close();
-  await gateway.close();
-});
 
 beforeEach(async () => {
   page = await browser.newPage({ viewport: { width: 1200, height: 500 } });
@@ -102,7 +89,7 @@ afterEach(() => page.close());
 
 async function open(view: string, changes: object = {}): Promise<void> {
   await page.route("**/openapi.json", (route) => route.fulfill({ json: { ...description, ...changes } }));
-  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.goto(`${gateway.baseUrl}/docs#/${view}`);
   await page.locator("#view h1").waitFor();
 }
 
@@ -140,7 +127,7 @@ test("the token form is empty after Authorize, and focused after Forget", async 
 test("the server selection names this server if the description lists it without text", async () => {
   await open("", { servers: [{ url: "/" }, { url: "https://b.example", description: "spare" }] });
   const options = page.getByLabel("Server", { exact: true }).locator("option");
-  expect(await options.allTextContents()).toEqual([`${baseUrl} (this server)`, "https://b.example (spare)"]);
+  expect(await options.allTextContents()).toEqual([`${gateway.baseUrl} (this server)`, "https://b.example (spare)"]);
 });
 
 test("the server selection is hidden if there is only one server", async () => {
@@ -166,7 +153,7 @@ test("a view is the overview if a link names a missing operation", async () => {
 
 test("a view shows the reason if the description cannot be loaded", async () => {
   await page.route("**/openapi.json", (route) => route.fulfill({ status: 503, json: description }));
-  await page.goto(`${baseUrl}/docs`);
+  await page.goto(`${gateway.baseUrl}/docs`);
   const reason = "Cannot load the API description: the server responded with status 503.";
   expect(await page.getByRole("alert").innerText()).toBe(reason);
 });
@@ -289,7 +276,7 @@ test("the request form sends neither an empty content type nor an unselected boo
   writeFileSync(folder.file("leaf.leaf"), "a leaf");
   await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.leaf"));
   expect(await page.getByLabel("Content type").inputValue()).toBe("application/octet-stream");
-  expect(await page.locator(".command").innerText()).toContain(`'${baseUrl}/v1/photos'`);
+  expect(await page.locator(".command").innerText()).toContain(`'${gateway.baseUrl}/v1/photos'`);
 });
 
 test("the request form does not send an empty body if the body is required", async () => {

@@ -1,10 +1,9 @@
 import { createServer } from "node:http";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
-import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import { type LoopbackServer, startOnLoopback } from "@protoport/testing/http";
-import { openBrowser } from "./open-browser.ts";
+import { shared, startOnLoopback } from "@protoport/testing";
+import { openBrowser, startGateway } from "./open-browser.ts";
 
 // The docs page's forms, references and responses, for descriptions with rare members. Another server receives the
 // requests.
@@ -24,10 +23,6 @@ const components = {
 };
 
 let received: { readonly cookie: string | undefined; readonly authorization: string | undefined }[];
-let browser: Browser;
-let gateway: Gateway;
-let other: LoopbackServer;
-let baseUrl: string;
 let page: Page;
 
 const server = createServer((request, response) => {
@@ -45,19 +40,11 @@ const server = createServer((request, response) => {
   });
 });
 
-beforeAll(async () => {
-  browser = await openBrowser();
-  other = await startOnLoopback(server);
-  const document = (): object => ({ servers: [{ url: other.baseUrl }] });
-  gateway = createGateway({ routes: () => {}, endpoints: createDocsPage({ document, open: true }) });
-  baseUrl = `http://127.0.0.1:${(await gateway.listen({ host: "127.0.0.1", port: 0 })).port}`;
-});
-
-afterAll(async () => {
-  await browser.close();
-  await gateway.close();
-  await other[Symbol.asyncDispose]();
-});
+const browser = shared(() => openBrowser());
+const other = shared(() => startOnLoopback(server));
+const document = (): object => ({ servers: [{ url: other.baseUrl }] });
+const endpoints = createDocsPage({ document, open: true });
+const gateway = shared(() => startGateway({ routes: () => {}, endpoints }));
 
 beforeEach(async () => {
   received = [];
@@ -69,7 +56,7 @@ afterEach(() => page.close());
 async function open(view: string, members: object): Promise<void> {
   const description = { openapi: "3.1.0", info: { title: "Shelves", version: "1" }, paths: {}, components, ...members };
   await page.route("**/openapi.json", (route) => route.fulfill({ json: description }));
-  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.goto(`${gateway.baseUrl}/docs#/${view}`);
   await page.locator("#view h1").waitFor();
 }
 

@@ -1,24 +1,15 @@
 import { randomBytes } from "node:crypto";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ExampleServer, startExample } from "../../../testing/src/process/example-server.ts";
-import { exchangeHttp1 } from "@protoport/testing/http";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { startExample } from "../../../testing/src/process/example-server.ts";
+import { exchangeHttp1, shared } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
 
 // The pages in protoport/examples/streams.
 
-let browser: Browser;
-let server: ExampleServer;
+const server = shared(() => startExample("streams/main.ts"));
+const browser = shared(() => openBrowser());
 let page: Page;
-
-beforeAll(async () => {
-  server = await startExample("streams/main.ts");
-  browser = await openBrowser();
-});
-afterAll(async () => {
-  await browser.close();
-  await server[Symbol.asyncDispose]();
-});
 
 async function open(path: string): Promise<void> {
   page = await browser.newPage();

@@ -1,17 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { buildLimitMs, buildStep, createTempFolder, kitchenSinkOptions, projectFolder } from "@protoport/testing";
+// oxfmt-ignore
+import { buildLimitMs, buildStep, createTempFolder, kitchenSinkOptions, projectFolder, shared
+} from "@protoport/testing";
 import { fillForm } from "./fill-form.ts";
-import { openBrowser } from "./open-browser.ts";
+import { openBrowser, startGateway } from "./open-browser.ts";
 
 // Runs the programs that the page shows. Each must send the same request as the form.
 
@@ -32,14 +33,10 @@ const services = [KitchenSink, Shelves, FileService];
 const info = { title: "Kitchen sink", version: "7" };
 const securitySchemes = { bearer: { type: "http", scheme: "bearer" } } as const;
 const description = createOpenApi(services, { operationIds: "rpc", info, securitySchemes });
-let browser: Browser;
-let gateway: Gateway;
+const browser = shared(() => openBrowser());
 let page: Page;
-let port: number;
-
-beforeAll(async () => {
-  browser = await openBrowser();
-  gateway = createGateway({
+const gateway = shared(() =>
+  startGateway({
     ...kitchenSinkOptions,
     routes: (router) => {
       kitchenSinkOptions.routes(router);
@@ -53,15 +50,9 @@ beforeAll(async () => {
     onRequest: ({ procedure, authorization }) => {
       if (procedure !== undefined) authorizations.add(authorization);
     },
-  });
-  ({ port } = await gateway.listen({ host: "127.0.0.1", port: 0 }));
-  page = await browser.newPage();
-});
-
-afterAll(async () => {
-  await browser.close();
-  await gateway.close();
-});
+  }),
+);
+beforeAll(async () => void (page = await browser.newPage()));
 
 async function runProgram({ name, file, command }: (typeof languages)[number]): Promise<string> {
   using folder = createTempFolder();
@@ -88,7 +79,7 @@ describe.each(languages)("the program in $name", (language) => {
         want: ["leaf", JSON.stringify(text).slice(1, -1), "9007199254740993"] },
     ],
   )("sends $what with the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
-    await page.goto(`http://127.0.0.1:${port}/docs#/operations/${operation}`);
+    await page.goto(`${gateway.baseUrl}/docs#/operations/${operation}`);
     await page.getByRole("heading", { level: 1, name: operation }).waitFor();
     await fillForm(page, fields);
     authorizations.clear();
@@ -103,7 +94,7 @@ test.each(languages.slice(0, 4))(
   "the program in $name sends a selected file with its content type",
   { timeout: buildLimitMs },
   async (language) => {
-    await page.goto(`http://127.0.0.1:${port}/docs#/operations/echo`);
+    await page.goto(`${gateway.baseUrl}/docs#/operations/echo`);
     await page.getByRole("heading", { level: 1, name: "echo" }).waitFor();
     const file = { name: "leaf.txt", mimeType: "text/plain", buffer: Buffer.from(text) };
     await page.getByLabel("Body, a file").setInputFiles(file);

@@ -1,9 +1,9 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
-import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
+import { shared } from "@protoport/testing";
 import { auditAccess } from "./audit-access.ts";
-import { openBrowser } from "./open-browser.ts";
+import { openBrowser, startGateway } from "./open-browser.ts";
 
 // Tests how the page renders CommonMark, text that only resembles CommonMark, and long words.
 
@@ -110,27 +110,15 @@ const description = { openapi: "3.1.0",
   components: { schemas: { Shelf: { type: "object" }, "google.rpc.Status": { type: "object" }, [word]: shelf } },
 };
 
-let browser: Browser;
-let gateway: Gateway;
+const browser = shared(() => openBrowser());
+const endpoints = createDocsPage({ document: () => JSON.stringify(description), open: true });
+const gateway = shared(() => startGateway({ routes: () => {}, endpoints }));
 let page: Page;
-let baseUrl: string;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-  const endpoints = createDocsPage({ document: () => JSON.stringify(description), open: true });
-  gateway = createGateway({ routes: () => {}, endpoints });
-  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  baseUrl = `http://127.0.0.1:${port}`;
-  page = await browser.newPage();
-});
-
-afterAll(async () => {
-  await browser.close();
-  await gateway.close();
-});
+beforeAll(async () => void (page = await browser.newPage()));
 
 async function open(view: string): Promise<void> {
-  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.goto(`${gateway.baseUrl}/docs#/${view}`);
   await page.reload();
   await page.locator("#view h1").waitFor();
 }
@@ -197,9 +185,9 @@ test("the page requests five resources", async () => {
   const own = await context.newPage();
   const responses: string[] = [];
   own.on("response", (response) =>
-    responses.push(`${response.url().slice(baseUrl.length)} ${String(response.status())}`),
+    responses.push(`${response.url().slice(gateway.baseUrl.length)} ${String(response.status())}`),
   );
-  await own.goto(`${baseUrl}/docs`);
+  await own.goto(`${gateway.baseUrl}/docs`);
   await own.locator("#view h1").waitFor();
   const parts = ["/docs", "/docs/icon.svg", "/docs/page.css", "/docs/page.js", "/openapi.json"];
   expect([...new Set(responses)].toSorted()).toEqual(parts.map((path) => `${path} 200`));

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
-import { startGreenhouse, type TestGreenhouse } from "@protoport/testing";
+import { shared, startGreenhouse } from "@protoport/testing";
 import { openBrowser } from "./open-browser.ts";
 
 // Server streams in a page, which runs the guide's code.
@@ -13,14 +13,13 @@ const blocks = pageBlocks.filter(
 const surroundings =
   "const seen = []; const show = (m) => seen.push(m.sensor); const showError = (e) => seen.push(e.message);";
 
-let browser: Browser;
-let greenhouse: TestGreenhouse;
+const browser = shared(() => openBrowser());
 let page: Page;
 let opened = 0;
 
-beforeAll(async () => {
-  const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
-  greenhouse = await startGreenhouse(
+const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+const greenhouse = shared(() =>
+  startGreenhouse(
     {
       async *watchReadings({ sensor }) {
         opened += 1;
@@ -42,15 +41,11 @@ beforeAll(async () => {
         },
       ],
     },
-  );
-  browser = await openBrowser();
+  ),
+);
+beforeAll(async () => {
   page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${String(greenhouse.address.port)}/`);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await greenhouse[Symbol.asyncDispose]();
 });
 
 /** Returns the guide's code block with this start, which requests a test case's path. */

@@ -1,26 +1,19 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";
-import { startKitchenSink } from "@protoport/testing";
-import { type ModuleServer, startModuleServer } from "./module-server.ts";
+import { shared, startKitchenSink } from "@protoport/testing";
+import { startModuleServer } from "./module-server.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The REST transport in a page, without a bundler.
 
-let browser: Browser;
-let site: ModuleServer;
+const browser = shared(() => openBrowser());
+const site = shared(() => startModuleServer());
 let page: Page;
 
 beforeAll(async () => {
-  browser = await openBrowser();
-  site = await startModuleServer();
   page = await browser.newPage();
   await page.goto(`${site.origin}/`);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await site[Symbol.asyncDispose]();
 });
 
 /** The page's program. Uses a handle, because the compiler would resolve an import here for node. */
