@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type RestProfile } from "../../../../gateway/src/index.ts";
-import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@protoport/testing";
+import { exchangeHttp1, type Field, shared, startKitchenSink } from "@protoport/testing";
 import { readPage } from "../../../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../../../gateway/test/migration/cases.ts";
 
@@ -59,11 +59,7 @@ const page = readPage("protoport/docs/how-to/migration.md");
 const sectionOf = (title: string): string => page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 
 describe.each(Object.entries(sections))('the section "%s"', (title, profile) => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startKitchenSink({ rest: { profile }, jsonOptions: { alwaysEmitImplicit: false } });
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = shared(() => startKitchenSink({ rest: { profile }, jsonOptions: { alwaysEmitImplicit: false } }));
 
   test("names the profile", () => {
     const [, block = ""] = sectionOf(title).split("```");

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Gateway } from "../../../../gateway/src/index.ts";
+import { describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { type Address, createTestGateway, exchangeHttp1, type Field, type HttpResponse, startKitchenSink,
-  type TestGateway } from "@protoport/testing";
+import { type Address, createTestGateway, exchangeHttp1, type Field, type HttpResponse, listenForTests, shared,
+  startKitchenSink } from "@protoport/testing";
 import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 // protoport/docs/how-to/migration.md compares the gateway with its peers in tables. This test sends the requests that the
@@ -19,10 +18,8 @@ const parts = section.split(/\n\n/).filter((part) => part.startsWith("|"));
 const tables = parts.map((part) => part.trim().split("\n").slice(2).map(toRow));
 
 function toRow(line: string): TableRow {
-  const [about = "", own = ""] = line
-    .split(/(?<!\\)\|/)
-    .slice(1, -1)
-    .map((cell) => cell.trim());
+  const cells = line.split(/(?<!\\)\|/).slice(1, -1);
+  const [about = "", own = ""] = cells.map((cell) => cell.trim());
   return { about, own };
 }
 
@@ -78,8 +75,6 @@ async function send(address: Address, { request, body }: Pick<Sent, "request" | 
 }
 
 describe("the gateway's response to a DELETE /orders/{id} request", () => {
-  let gateway: Gateway;
-  let address: Address;
   let received: bigint | undefined;
   const routes = (router: ConnectRouter): void => {
     router.service(OrderService, {
@@ -90,25 +85,17 @@ describe("the gateway's response to a DELETE /orders/{id} request", () => {
     });
   };
 
-  beforeAll(async () => {
-    gateway = createTestGateway({ routes });
-    address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-  });
-  afterAll(() => gateway.close());
+  const gateway = shared(() => listenForTests(createTestGateway({ routes })));
 
   test.each(deletions)('for "$about" is as documented', async ({ about, request }) => {
     received = undefined;
-    const { httpStatus } = await send(address, { request });
+    const { httpStatus } = await send(gateway.address, { request });
     expect(received === undefined ? `${httpStatus}` : `${httpStatus} → ${String(received)}`).toBe(ownCell(about));
   });
 });
 
 describe("the gateway's response with other HTTP rules", () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startKitchenSink();
-  });
-  afterAll(() => gateway[Symbol.asyncDispose]());
+  const gateway = shared(() => startKitchenSink());
 
   test.each(otherRules)('for "$about" is as documented', async ({ about, cell, ...request }) => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { exchangeHttp1, type Field, startKitchenSink, type TestGateway } from "@protoport/testing";
+import { expect, test } from "vitest";
+import { exchangeHttp1, type Field, shared, startKitchenSink } from "@protoport/testing";
 
 // The table in protoport/docs/reference/rest.md of requests that google/api/http.proto does not define.
 
@@ -9,11 +9,7 @@ const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/
 const [table = ""] = /(?<=do not say how to read these requests:\n\n)(?:\|.*\n)+/.exec(page) ?? [];
 const rows = table.split("\n").slice(2, -1);
 const documented = rows.map((line) => line.split("|")[1]?.trim());
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startKitchenSink();
-});
-afterAll(() => gateway[Symbol.asyncDispose]());
+const gateway = shared(() => startKitchenSink());
 const jsonType: Field = ["content-type", "application/json"];
 
 // oxfmt-ignore
