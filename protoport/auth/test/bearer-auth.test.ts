@@ -80,12 +80,7 @@ const invalid = challenged("ERR_TOKEN_INVALID", "the token is not valid", "inval
 interface Refusal {
   readonly name: string;
   readonly given: Parameters<typeof toRequest>[0];
-  readonly want: {
-    readonly code: Code;
-    readonly errorCode: string;
-    readonly message: string;
-    readonly header: Readonly<Record<string, string>>;
-  };
+  readonly want: { code: Code; errorCode: string; message: string; header: Readonly<Record<string, string>> };
   readonly cause: object;
 }
 

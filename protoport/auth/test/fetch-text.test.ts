@@ -80,9 +80,7 @@ test.each([
   { name: "invalid UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
   { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
 ])("fetchText reports a body with $name as a problem", async ({ body }) => {
-  await using provider = await startProvider((_, response) => {
-    response.end(body);
-  });
+  await using provider = await startProvider((_, response) => void response.end(body));
   expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind: "problems" });
 });
 

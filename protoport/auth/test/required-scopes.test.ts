@@ -50,9 +50,7 @@ const gateway = createTestGateway({
   admit: auth.admit,
 });
 let at: BoundAddress;
-beforeAll(async () => {
-  at = await gateway.listen({ host: "127.0.0.1" });
-});
+beforeAll(async () => void (at = await gateway.listen({ host: "127.0.0.1" })));
 afterAll(() => gateway.close());
 
 const challenge =

@@ -12,9 +12,7 @@ let documentsMade = 0;
 const endpoints = createDocsPage({ document: () => ((documentsMade += 1), document), open: true });
 const gateway = createGateway({ routes: () => {}, endpoints });
 let at: BoundAddress;
-beforeAll(async () => {
-  at = await gateway.listen({ host: "127.0.0.1" });
-});
+beforeAll(async () => void (at = await gateway.listen({ host: "127.0.0.1" })));
 afterAll(() => gateway.close());
 const fieldsOf = ({ header }: HttpResponse): Record<string, string> => Object.fromEntries(header);
 const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];

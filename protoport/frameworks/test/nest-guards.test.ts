@@ -149,11 +149,7 @@ function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, 
 type Mounted = { readonly gateway: ConnectGateway; readonly server: Server };
 
 /** What the application has in addition to a gateway. */
-interface ApplicationParts {
-  readonly canActivate?: () => boolean;
-  readonly handler?: RpcHandler;
-  readonly pipes?: readonly object[];
-}
+type ApplicationParts = { canActivate?: () => boolean; handler?: RpcHandler; pipes?: readonly object[] };
 
 /** Mounts a gateway with a guard. All its RPCs run a handler. */
 function mountGateway(

@@ -22,12 +22,7 @@ async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
 }
 
 type OnCompiled = (descriptors: readonly UpstreamDescriptors[]) => void;
-
-interface Given {
-  readonly reads: readonly (() => Promise<Uint8Array>)[];
-  readonly onCompiled: OnCompiled;
-  readonly onReload?: () => void;
-}
+type Given = { reads: readonly (() => Promise<Uint8Array>)[]; onCompiled: OnCompiled; onReload?: () => void };
 
 function openGenerations(reads: Given["reads"], onCompiled: OnCompiled, onReload?: () => void): TestGenerations {
   const generations = new Generations<Given>(open);

@@ -42,9 +42,8 @@ export async function startCitus(): Promise<CitusCluster> {
       await runSql(url, `CREATE SCHEMA ${name}`);
       return `${url}&options=${encodeURIComponent(`-csearch_path=${name} -ccitus.shard_count=${shards}`)}`;
     },
-    delegate: async (may) => {
-      await runSql(url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`);
-    },
+    delegate: async (may) =>
+      void (await runSql(url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`)),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(nodes.map((node) => node.kill()));
       rmSync(folder, { recursive: true, force: true });

@@ -52,11 +52,7 @@ test("a server is not ready while its coordinator is unavailable", async () => {
   expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
 });
 
-interface Trouble {
-  readonly name: string;
-  readonly begin: () => Promise<void> | void;
-  readonly end: () => Promise<void> | void;
-}
+type Trouble = { name: string; begin: () => Promise<void> | void; end: () => Promise<void> | void };
 
 const troubles: readonly Trouble[] = [
   { name: "without its synchronous standby", begin: () => setStandby("gone"), end: () => setStandby("") },

@@ -110,9 +110,8 @@ test.each(tokenBlocks)("the token at line $line in $page has the documented hash
 /** Deletes plant 4200, which does not exist, over TLS if there is an authority to trust, and returns the error. */
 async function deletePlant(authority: string | undefined, port: number, credential: string): Promise<unknown> {
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };
-  if (authority === undefined) {
+  if (authority === undefined)
     return await (await fetch(`http://127.0.0.1:${String(port)}/plants/4200`, { method: "DELETE", headers })).json();
-  }
   const url = `https://localhost:${String(port)}/plants/4200`;
   const request = requestHttps(url, { method: "DELETE", headers, ca: authority, agent: false });
   request.end();

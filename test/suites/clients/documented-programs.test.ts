@@ -15,13 +15,7 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 // and id.example. A free port replaces the documented one. A gateway that a block creates is assigned to a variable.
 
 /** The code around a block, and its expected output. */
-interface Program {
-  readonly page: string;
-  readonly start: string;
-  readonly before?: string;
-  readonly after?: string;
-  readonly prints: readonly string[];
-}
+type Program = { page: string; start: string; before?: string; after?: string; prints: readonly string[] };
 
 const token = 'const token = process.env["TOKEN"] ?? "";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';

@@ -125,7 +125,7 @@ describe("behind PgBouncer in transaction mode", () => {
 });
 
 // Debian 12 has an older release. Set `PGBOUNCER=/path/of/the/program` to use another one.
-if (canKeepStatements()) {
+if (canKeepStatements())
   test("statements are sent by name through PgBouncer 1.21 or newer", { timeout }, async () => {
     const count = 400;
     await createPlants(count);
@@ -143,4 +143,3 @@ if (canKeepStatements()) {
       "SELECT count(*) > 0 AS kept FROM pg_prepared_statements WHERE statement LIKE '%DELETE FROM %.plants%'";
     expect(await runSql(keeping.url, kept)).toEqual([{ kept: true }]);
   });
-}

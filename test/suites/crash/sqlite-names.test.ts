@@ -13,12 +13,7 @@ const timeout = 120_000;
 const plants = 100_000n;
 
 /** A store name `volume/plants.db`, relative to its folder. `mounts` are shell commands. */
-interface StoreName {
-  readonly name: string;
-  readonly path: string;
-  readonly mounts?: string;
-  readonly link?: (folder: TempFolder) => void;
-}
+type StoreName = { name: string; path: string; mounts?: string; link?: (folder: TempFolder) => void };
 
 const mountedFile: StoreName = {
   name: "a file mounted without its folder",
@@ -91,7 +86,7 @@ const isMountTried = canMount();
 if (!isMountTried) process.stderr.write("not tried, because this machine does not allow mount --bind: mounted files\n");
 
 describe.runIf(isMountTried)("a store's second path", () => {
-  for (const name of refused) {
+  for (const name of refused)
     test.each(commands)(`as ${name.name} is refused by %s with exit code 1`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       const file = createStore(folder);
@@ -102,7 +97,6 @@ describe.runIf(isMountTried)("a store's second path", () => {
       expect([existsSync(`${file}-wal`), existsSync(folder.file("copy.db"))]).toEqual([false, false]);
       expect(plantsIn(file)).toEqual([1n, 2n, 3n]);
     });
-  }
 
   test.each([["serve"], ["check"]])("as a link to a mounted file is refused by %s", { timeout }, async (command) => {
     using folder = createTempFolder();

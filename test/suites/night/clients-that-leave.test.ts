@@ -20,12 +20,7 @@ import { readSamples } from "../../../protoport/testing/src/telemetry/samples.ts
 const clientCount = 32;
 
 /** A call that its client cancels, and its state on the server at that time. */
-interface LeftCall {
-  readonly name: string;
-  readonly version: HttpVersion;
-  readonly state: "waits" | "writes";
-  request(number: number): LeftRequest;
-}
+type LeftCall = { name: string; version: HttpVersion; state: "waits" | "writes"; request(number: number): LeftRequest };
 
 /** A command that serves, and its database or upstream. */
 interface Served extends AsyncDisposable {

@@ -31,12 +31,11 @@ beforeAll(() => {
   const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
-  for (const folder of folders) {
+  for (const folder of folders)
     cpSync(join(projectFolder, folder), join(user.path, folder), {
       recursive: true,
       filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
     });
-  }
   // next-route.ts at the path that its first line names, with the files that it imports next to it.
   const from = join(projectFolder, "protoport/examples");
   for (const part of ["servers", "gen"]) cpSync(join(from, part), join(user.path, "app", part), { recursive: true });

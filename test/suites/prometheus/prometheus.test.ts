@@ -21,12 +21,7 @@ const token = "token-of-the-prometheus-test";
 
 // What the tests use from Prometheus' responses and a dashboard.
 
-interface RulesAnswer {
-  readonly data: {
-    readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly lastError?: string }[] }[];
-  };
-}
-
+type RulesAnswer = { data: { groups: readonly { rules: readonly { health: string; lastError?: string }[] }[] } };
 type Dashboard = { readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[] };
 
 async function promtool(...args: readonly string[]): Promise<{ code: number | null; output: string }> {

@@ -15,12 +15,7 @@ import type { Usage } from "./service.ts";
 import type { Fault, StoreDatabase } from "./store-database.ts";
 import { checkLogs, judgeCalls, judgeUsage, type Judgement } from "./verdict.ts";
 
-export interface SoakOptions {
-  readonly seconds: number;
-  readonly seed: number;
-  readonly folder: string;
-  readonly releases: Releases;
-}
+export type SoakOptions = { seconds: number; seed: number; folder: string; releases: Releases };
 
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };

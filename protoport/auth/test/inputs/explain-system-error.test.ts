@@ -17,7 +17,6 @@ function errorOf(act: () => void): unknown {
 
 using folder = createTempFolder();
 const file = folder.write("file", "");
-
 const twoErrors = [new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")];
 
 test.each([

@@ -9,12 +9,7 @@ import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token
 import { createTempFolder, quietLog, startOnLoopback, waitLimitMs, within } from "../../../testing/src/index.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
-
-interface IntrospectionRequest {
-  readonly method: string | undefined;
-  readonly header: IncomingMessage["headers"];
-  readonly body: string;
-}
+type IntrospectionRequest = { method: string | undefined; header: IncomingMessage["headers"]; body: string };
 
 interface Endpoint extends AsyncDisposable {
   readonly verifier: TokenVerifier;
@@ -69,12 +64,7 @@ function startClock(): Disposable & { readonly advance: (ms: number) => void } {
   const realNow = performance.now.bind(performance);
   let aheadMs = 0;
   const spy = vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
-  return {
-    advance: (ms) => {
-      aheadMs += ms;
-    },
-    [Symbol.dispose]: () => spy.mockRestore(),
-  };
+  return { advance: (ms) => void (aheadMs += ms), [Symbol.dispose]: () => spy.mockRestore() };
 }
 
 test("an introspection endpoint gets a POST form with the client credentials (RFC 7662 §2.1)", async () => {

@@ -10,10 +10,7 @@ const nowS = Math.floor(Date.now() / 1000);
 const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
 let privateKey: CryptoKey;
 let publicKey: CryptoKey;
-
-beforeAll(async () => {
-  ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
-});
+beforeAll(async () => void ({ privateKey, publicKey } = await generateKeyPair("EdDSA")));
 
 /** Returns an issuer whose EdDSA tokens for the audience `orders` are accepted. */
 const trustedIssuer = (keys: Pick<IssuerKeys, "find" | "current">): TrustedIssuer => ({

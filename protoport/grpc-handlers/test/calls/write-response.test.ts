@@ -3,11 +3,7 @@ import { expect, test } from "vitest";
 import { loadGarden } from "../garden.ts";
 import { createResponseWriter } from "../../src/calls/write-response.ts";
 
-interface Written {
-  readonly text: string;
-  writer?: BinaryWriter;
-}
-
+type Written = { readonly text: string; writer?: BinaryWriter };
 const { GetTree: definition } = loadGarden();
 if (definition === undefined) throw new TypeError("the garden lacks GetTree");
 

@@ -13,16 +13,15 @@ let received = new Headers();
 
 const createGreenhouse = (degreesCelsius: number) =>
   createTestGateway({
-    routes: (router) => {
-      router.service(GreenhouseService, {
+    routes: (router) =>
+      void router.service(GreenhouseService, {
         getReading: ({ sensor }, { requestHeader, responseHeader }) => {
           received = requestHeader;
           responseHeader.set("x-internal", "1");
           return { sensor, degreesCelsius };
         },
         waterBed: ({ bed }) => ({ bed, liters: 3 }),
-      });
-    },
+      }),
   });
 
 const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];

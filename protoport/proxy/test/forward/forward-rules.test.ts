@@ -292,11 +292,7 @@ test("`set` runs for each call, even if the headers are equal", () => {
   ]);
 });
 
-interface CallHeaders {
-  readonly requestHeader: Headers;
-  readonly responseHeader: Headers;
-  readonly responseTrailer: Headers;
-}
+type CallHeaders = { requestHeader: Headers; responseHeader: Headers; responseTrailer: Headers };
 
 function createCaller(protocol: ProtocolName, requestHeader: Headers): { caller: Caller; begun: string[] } {
   const begun: string[] = [];

@@ -40,13 +40,12 @@ async function read(routes: Routes, options?: Partial<ReadReflectionOptions>): P
 }
 
 function responding(respond: (request: ReflectionRequest) => ReflectionResponse | Promise<ReflectionResponse>) {
-  return (router: ConnectRouter): void => {
-    router.service(ServerReflection, {
+  return (router: ConnectRouter): void =>
+    void router.service(ServerReflection, {
       async *serverReflectionInfo(requests) {
         for await (const { messageRequest } of requests) yield { messageResponse: await respond(messageRequest) };
       },
     });
-  };
 }
 
 function listing(...names: readonly string[]): ReflectionResponse {

@@ -12,12 +12,7 @@ import { type Address, exchangeHttp1, type Field, openHttp1 } from "@protoport/t
 const water = toolNameOf(waterBedProcedure);
 const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
 const session: readonly Field[] = [["mcp-session-id", "8b6f0e9c-52b7-4c1e-9f0a-3f6d1a2b4c5d"]];
-
-interface Serving {
-  readonly address: Address;
-  readonly begun: Promise<AbortSignal>;
-  readonly end: () => void;
-}
+type Serving = { readonly address: Address; readonly begun: Promise<AbortSignal>; readonly end: () => void };
 
 async function start(): Promise<Serving> {
   const begun = Promise.withResolvers<AbortSignal>();

@@ -13,15 +13,7 @@ const baseRequest: CompletedRequest = { procedure: undefined, protocol: "rest", 
   httpRoute: undefined, httpVersion: "1.1", scheme: "http", httpStatus: 200, error: undefined, durationMs: 1,
   contextValues: createContextValues(), peer: { address: "127.0.0.1", port: 1 } };
 
-interface Outcome {
-  readonly name: string;
-  readonly httpStatus: number;
-  readonly httpRoute?: string;
-  readonly code?: Code;
-  readonly procedure?: string;
-  readonly want?: string;
-}
-
+type Outcome = { name: string; httpStatus: number; httpRoute?: string; code?: Code; procedure?: string; want?: string };
 const procedure = "/garden.Service/Water";
 
 // A service may respond to all RPC errors with status 400.

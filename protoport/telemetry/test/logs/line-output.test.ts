@@ -60,12 +60,11 @@ test("each report counts only the lines dropped since the previous report", asyn
   // This reader reads only when readAll is called.
   const stream = new Writable({
     decodeStrings: false,
-    write: (lines: string, _encoding, done) => {
-      pendingWrites.push(() => {
+    write: (lines: string, _encoding, done) =>
+      void pendingWrites.push(() => {
         received.push(...lines.split("\n").filter((line) => line !== "" && !line.startsWith("other")));
         done();
-      });
-    },
+      }),
   });
   const output = new LineOutput(stream, formatDropped);
   const readAll = async (): Promise<void> => {

@@ -13,9 +13,7 @@ export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<O
   for (const [name, value] of Object.entries(header)) metadata.set(name, value);
   const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
   return new Promise((resolve) => {
-    call(metadata, options, (error) => {
-      resolve(error === null ? { code: 0, message: "" } : outcomeOf(error));
-    });
+    call(metadata, options, (error) => resolve(error === null ? { code: 0, message: "" } : outcomeOf(error)));
   });
 }
 

@@ -8,11 +8,7 @@ export const trusted: string | undefined = process.argv[3];
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
 
 /** A plant, the credential as header fields, and the timeout. */
-export interface Call {
-  readonly id: bigint;
-  readonly header: Readonly<Record<string, string>>;
-  readonly timeoutMs: number | undefined;
-}
+export type Call = { id: bigint; header: Readonly<Record<string, string>>; timeoutMs: number | undefined };
 
 export type Outcome = { readonly code: number; readonly message: string };
 

@@ -19,12 +19,9 @@ interface Application extends Omit<FastifyLike, "addHook"> {
   get(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   post(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   options(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
-  inject(request: object): Promise<{
-    readonly statusCode: number;
-    readonly headers: Readonly<Record<string, unknown>>;
-    readonly body: string;
-    json(): unknown;
-  }>;
+  inject(
+    request: object,
+  ): Promise<{ statusCode: number; headers: Readonly<Record<string, unknown>>; body: string; json(): unknown }>;
   listen(options: object): Promise<string>;
   ready(): Promise<void>;
   close(): Promise<void>;

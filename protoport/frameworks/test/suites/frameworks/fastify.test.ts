@@ -107,9 +107,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   test("`contextValues` gets Fastify's request", async () => {
     const userKey = createContextKey("nobody");
     const app = create();
-    app.addHook("onRequest", async (request) => {
-      request.user = "ada";
-    });
+    app.addHook("onRequest", async (request) => void (request.user = "ada"));
     app.register(fastifyConnectPlugin, {
       ...greenhouse({ getReading: (_request, { values }) => ({ sensor: values.get(userKey) }) }),
       contextValues: ({ user = "" }: Request) => createContextValues().set(userKey, user),

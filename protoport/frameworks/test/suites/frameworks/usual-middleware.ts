@@ -29,11 +29,7 @@ export type Ask = (
   request?: AskedRequest,
 ) => Promise<[httpStatus: number, body: string, header: Headers]>;
 
-interface AskedRequest {
-  readonly method?: string;
-  readonly body?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+type AskedRequest = { method?: string; body?: string; headers?: Readonly<Record<string, string>> };
 
 /** The resources outside the application that middleware uses. */
 export interface Surroundings {

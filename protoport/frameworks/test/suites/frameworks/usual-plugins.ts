@@ -13,11 +13,7 @@ export interface Request {
   file?(): Promise<{ toBuffer(): Promise<Buffer> }>;
 }
 
-export interface Injected {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type Injected = { statusCode: number; headers: Readonly<Record<string, string>>; body: string };
 
 export interface Application extends FastifyLike {
   readonly server: Server;

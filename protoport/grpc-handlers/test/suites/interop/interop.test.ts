@@ -44,13 +44,7 @@ echoed.set(initialKey, "test_initial_metadata_value");
 echoed.set(trailingKey, Buffer.from([0xab, 0xab, 0xab]));
 
 const { UnaryCall, StreamingOutputCall, StreamingInputCall, FullDuplexCall } = testService;
-
-interface UnaryOutcome<R> {
-  readonly response: R | undefined;
-  readonly error: ServiceError | null;
-  readonly header: Metadata;
-  readonly status: StatusObject;
-}
+type UnaryOutcome<R> = { response: R | undefined; error: ServiceError | null; header: Metadata; status: StatusObject };
 
 async function unary<Q, R>(
   client: Client,

@@ -23,11 +23,7 @@ const loaded = loadSync("grpc/testing/test.proto", { includeDirs: [folder] });
 /** Messages from which the tests read some fields. */
 export type Payload = { readonly body?: Uint8Array };
 type EchoStatus = { readonly code?: number; readonly message?: string };
-export interface UnaryRequest {
-  readonly responseSize?: number;
-  readonly payload?: Payload;
-  readonly responseStatus?: EchoStatus;
-}
+export type UnaryRequest = { responseSize?: number; payload?: Payload; responseStatus?: EchoStatus };
 export interface StreamRequest extends Omit<UnaryRequest, "responseSize"> {
   readonly responseParameters?: readonly { readonly size?: number; readonly intervalUs?: number }[];
 }

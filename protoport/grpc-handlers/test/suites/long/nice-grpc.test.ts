@@ -25,9 +25,7 @@ class ServerError extends Error {
 const descriptors = readServices(loadGarden());
 const kinds = ["ts-proto", "proto-loader"] as const;
 let garden: NiceGarden;
-beforeAll(async () => {
-  garden = await generateNiceGarden();
-});
+beforeAll(async () => void (garden = await generateNiceGarden()));
 afterAll(() => garden[Symbol.dispose]());
 
 function start(kind: (typeof kinds)[number], handlers: object): Promise<Listening> {

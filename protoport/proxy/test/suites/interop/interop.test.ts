@@ -69,9 +69,7 @@ const routes: readonly { readonly route: string; readonly options: () => GrpcTra
 
 describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
   let transport: GrpcTransport;
-  beforeAll(() => {
-    transport = createGrpcTransport(options());
-  });
+  beforeAll(() => void (transport = createGrpcTransport(options())));
   afterAll(() => transport[Symbol.asyncDispose]());
 
   const unary = async (name: string, request: JsonObject, call: CallOptions = {}): Promise<UnaryResult> => {
@@ -191,13 +189,7 @@ describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
 });
 
 type Requests = Iterable<JsonObject> | AsyncIterable<JsonObject>;
-
-interface CallOptions {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-  readonly header?: Readonly<Record<string, string>>;
-}
-
+type CallOptions = { signal?: AbortSignal; timeoutMs?: number; header?: Readonly<Record<string, string>> };
 type UnaryResult = { readonly json: unknown; readonly header: Headers; readonly trailer: Headers };
 type StreamResult = { readonly header: Headers; readonly trailer: Headers; readonly messages: AsyncIterable<unknown> };
 const requestSizes = [27182, 8, 1828, 45904];

@@ -11,9 +11,7 @@ import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
 let program: GrpcProgram;
-beforeAll(async () => {
-  program = await buildGo("echo");
-}, buildLimitMs);
+beforeAll(async () => void (program = await buildGo("echo")), buildLimitMs);
 
 const start = (...args: readonly string[]): Promise<GrpcServerProcess> =>
   startGrpcProgram({ ...program, args: [...args, ...program.args] });

@@ -25,16 +25,12 @@ const suiteLimitMs = 10 * waitLimitMs;
 describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }) => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
-  beforeAll(async () => {
-    server = opened.use(await startGrpcProgram(await build()));
-  }, buildLimitMs);
+  beforeAll(async () => void (server = opened.use(await startGrpcProgram(await build()))), buildLimitMs);
   afterAll(() => opened.disposeAsync());
 
   describe("the transcoding suite", () => {
     let proxy: TestProxy;
-    beforeAll(async () => {
-      proxy = opened.use(await startProxy(server.address, echoFiles));
-    });
+    beforeAll(async () => void (proxy = opened.use(await startProxy(server.address, echoFiles))));
 
     test("passes over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
       expect(await failures(allCases, createHttp1Exchange(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);

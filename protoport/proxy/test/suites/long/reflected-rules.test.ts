@@ -72,11 +72,10 @@ test.for<readonly [string, File, string]>(
   await expect(start(file)).rejects.toThrow(`the validation rules are not accepted from a server: ${reason}`);
 });
 
-test("rules from reflection prevent the start if validation lacks `untrusted`", async () => {
+test("rules from reflection prevent the start if validation lacks `untrusted`", async () =>
   await expect(start(notesWith(), await openValidation())).rejects.toThrow(
     "validation by rules of a server, upstreams[0], requires openValidation({ untrusted: true })",
-  );
-});
+  ));
 
 test("OpenAPI describes rules from reflection without evaluating them", async () => {
   // Backtracking would take hours to match this with one common example.

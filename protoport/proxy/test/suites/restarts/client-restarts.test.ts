@@ -85,10 +85,7 @@ function startClient([file, ...first]: Command, port: number, args: readonly str
   };
 }
 
-interface Outcome {
-  readonly calls: number;
-  readonly errors: readonly string[];
-}
+type Outcome = { readonly calls: number; readonly errors: readonly string[] };
 
 /** Restarts two servers behind a balancer one after the other. */
 async function rollTwo(command: Command, args: readonly string[]): Promise<Outcome> {

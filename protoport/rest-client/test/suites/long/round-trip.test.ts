@@ -3,7 +3,7 @@ import type { DescMessage, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createRestTransport } from "../../../src/index.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -13,19 +13,12 @@ import {
   UpdateShelfRequestSchema,
 } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { kitchenSinkRegistry, numRunsOf, startKitchenSink, type TestGateway } from "../../../../testing/src/index.ts";
+import { kitchenSinkRegistry, numRunsOf, shared, startKitchenSink } from "../../../../testing/src/index.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 
 // The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startKitchenSink();
-});
-
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = shared(() => startKitchenSink());
 
 const pathTexts = (
   "a only me me/y/z a/b shelves/1/books/2 shelves/1/books shelves/../books/2 trees trees/x trees//x trees/x/ /a a:peek " +

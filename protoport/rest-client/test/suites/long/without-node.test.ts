@@ -2,20 +2,13 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder, startKitchenSink, type TestGateway } from "../../../../testing/src/index.ts";
+import { expect, test } from "vitest";
+import { projectFolder, shared, startKitchenSink } from "../../../../testing/src/index.ts";
 import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // Tests the transport without node, and without code generation at run time.
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startKitchenSink();
-});
-
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
-});
+const gateway = shared(() => startKitchenSink());
 
 /** Maximum size of the code that a program downloads for the transport, without peer dependencies. */
 const maxGzippedBytes = 28 * 1024;

@@ -9,9 +9,7 @@ import { generateNiceGarden, niceCases, type NiceGarden } from "../../../nice-ca
 // Handlers that throw nice-grpc's own errors, on its server and on a gateway.
 
 let garden: NiceGarden;
-beforeAll(async () => {
-  garden = await generateNiceGarden();
-});
+beforeAll(async () => void (garden = await generateNiceGarden()));
 afterAll(() => garden[Symbol.dispose]());
 
 function missing(): never {

@@ -60,9 +60,7 @@ describe.each(["ts-proto", "ts-proto with messages", "proto-loader"] as const)(
   (name) => {
     const expected = exceptions[name];
     let library: Library;
-    beforeAll(() => {
-      library = libraries[name]();
-    });
+    beforeAll(() => void (library = libraries[name]()));
     afterAll(() => library[Symbol.dispose]());
 
     test("pass all transcoding cases over Fetch except the listed ones", async () => {

@@ -211,13 +211,12 @@ test("names are checked against the descriptors that the proxy serves", async ()
     renameSync(folder.file("replaced.next"), descriptors);
   };
   // The keys are fetched after the configuration was read, and before descriptors are served.
-  const replaceDuringFetch = (...files: readonly DescFile[]): void => {
-    issuer.respond = (_, response) => {
+  const replaceDuringFetch = (...files: readonly DescFile[]): void =>
+    void (issuer.respond = (_, response) => {
       issuer.respond = undefined;
       replaceSet(...files);
       response.end(JSON.stringify({ keys: [key.jwk] }));
-    };
-  };
+    });
   const configureAudience = (audience: string): void => {
     const jwt = `{ issuer: ${issuer.issuer}, keysUrl: ${issuer.keysUrl}, audiences: [${audience}] }`;
     const services = 'services: ["orders.*", "greenhouse.*"]';

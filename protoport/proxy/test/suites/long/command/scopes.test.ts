@@ -22,9 +22,7 @@ const upstream = shared(() =>
 );
 const issuer = shared(async () => startIdentityProvider(await createSigningKey("RS256", "1")));
 afterAll(() => folder[Symbol.dispose]());
-beforeEach(() => {
-  calls.length = 0;
-});
+beforeEach(() => void (calls.length = 0));
 
 function configure(authentication: string, others: string = ""): string {
   const text = `listen: { port: 0 }

@@ -53,9 +53,7 @@ const upstream = createTestGateway({
     }),
 });
 let url: string;
-beforeAll(async () => {
-  url = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1", port: 0 })).port}`;
-});
+beforeAll(async () => void (url = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1", port: 0 })).port}`));
 afterAll(() => upstream.close());
 const jsonOptions = { ignoreUnknownFields: false };
 

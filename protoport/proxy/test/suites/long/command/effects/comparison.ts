@@ -50,9 +50,7 @@ export let address = "";
 /** Starts the upstream before a file's tests, and stops it afterwards. */
 export function useUpstream(): void {
   const upstream = createTestGateway({ routes: upstreamRoutes });
-  beforeAll(async () => {
-    address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`;
-  });
+  beforeAll(async () => void (address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`));
   afterAll(() => upstream.close());
   afterAll(() => folder[Symbol.dispose]());
 }

@@ -79,11 +79,7 @@ function handlerOf(method: DescMethod, respond: Respond): unknown {
   }
 }
 
-interface SentRequest {
-  readonly target: string;
-  readonly init: RequestInit;
-  readonly output: DescMessage;
-}
+type SentRequest = { readonly target: string; readonly init: RequestInit; readonly output: DescMessage };
 
 function toFetch(request: string, body: ComparisonCase["body"], recorded: readonly DescService[]): SentRequest {
   const [first = "", second = ""] = request.split(" ");
