@@ -37,7 +37,6 @@ class RoleGuard {
   }
 }
 
-/** A provider, without its RPCs. */
 class Greenhouse {
   readonly sensors = 1;
 }

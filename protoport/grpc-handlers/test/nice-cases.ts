@@ -28,7 +28,6 @@ export interface Context {
 
 export type ServerErrorClass = new (code: status, details: string) => Error;
 
-/** A handler, a call, and its outcome. */
 export interface NiceCase {
   readonly name: string;
   readonly handlers: (ServerError: ServerErrorClass) => object;

@@ -14,7 +14,6 @@ import { projectFolder } from "../../testing/src/process/child-program.ts";
 import { addGrpcJsService, readServices } from "../src/grpc-js.ts";
 import { includeDirs, loadGarden } from "./garden.ts";
 
-/** The descriptor set that buf builds from the garden's definition. */
 const bufSet = execFileSync(
   "node_modules/.bin/buf",
   [

@@ -14,7 +14,6 @@ import type { OpenedOptions } from "../src/generation.ts";
 import { Generations } from "../src/generations.ts";
 import { ServiceOwners } from "../src/upstreams/index.ts";
 
-/** Creates a proxy that is closed when the test ends. */
 async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
   const proxy = await createProxy(options);
   onTestFinished(() => proxy.close());

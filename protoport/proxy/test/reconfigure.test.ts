@@ -12,7 +12,6 @@ import { createTestGateway, exchangeFetch, startOnLoopback } from "@protoport/te
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
-/** Creates a proxy that is closed when the test ends. */
 async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
   const proxy = await createProxy(options);
   onTestFinished(() => proxy.close());

@@ -54,7 +54,6 @@ export class Callers {
     this.#pauseMs = pauseMs;
   }
 
-  /** Adds plants to delete, whose creation was acknowledged. */
   offer(plants: readonly number[]): void {
     this.#fresh.push(...plants);
   }

@@ -11,7 +11,6 @@ export interface Machine {
   readonly clusterAddress: string;
   /** The machine's address on the callers' network. */
   readonly callersAddress: string;
-  /** Starts a program, whose output goes to a file. */
   start(command: readonly string[], options: StartOptions): ChildProcess;
   signal(programs: readonly string[], signal: NodeJS.Signals): void;
   /** Silently drops all packets between this machine and the other machines. */

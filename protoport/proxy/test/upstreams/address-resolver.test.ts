@@ -46,7 +46,6 @@ test("a connection lost during a lookup causes another after a second", async ()
   const lookup = (): Promise<readonly { address: string }[]> => new Promise((resolve) => lookups.push(resolve));
   const { resolver, changed } = openResolver(["dns:orders.example:1"], { resolveEveryMs: 5_000, lookup });
   const finish = (at: number): Promise<void> => changed(() => lookups[at]?.([{ address: "192.0.2.1" }]));
-  /** Returns the number of lookups after a refresh. */
   const refreshAfter = (ms: number): number => {
     vi.advanceTimersByTime(ms);
     resolver.refresh();
@@ -74,7 +73,6 @@ test("a resolver keeps the addresses' order and each name's port", async () => {
     return found.map((address) => ({ address }));
   };
   const { resolver, changed, targets } = openResolver(texts, { resolveEveryMs: 10_000, lookup });
-  /** Resolves the names after some time, and returns the addresses. */
   const resolveAfter = async (ms: number): Promise<readonly unknown[]> => {
     vi.advanceTimersByTime(ms);
     await changed(() => resolver.refresh());

@@ -14,9 +14,7 @@ const watchRequest = envelope(toBinary(HealthCheckRequestSchema, create(HealthCh
 /** A `Watch` message, whose field 1 is its status. */
 export const status = (value: number): Buffer => envelope(Buffer.of(8, value));
 
-/** A `Watch` message that reports SERVING. */
 export const serving: Buffer = status(1);
-/** A `Watch` message that reports NOT_SERVING. */
 export const notServing: Buffer = status(2);
 
 /** A server that responds to health watches and to calls. */
@@ -78,7 +76,6 @@ export const reportsAndFails = (id: number): readonly Frame[] => [
   headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
 ];
 
-/** Returns a client that watches the service's health. */
 export const clientOf = (...addresses: readonly string[]): GreenhouseClient =>
   openGreenhouseClient({ addresses, healthService: service });
 

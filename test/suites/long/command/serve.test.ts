@@ -184,7 +184,6 @@ test("a server becomes unready after its database file is deleted", async () => 
 
 type Demo = AsyncDisposable & { readonly server: CommandLine; readonly baseUrl: string; readonly token: string };
 
-/** Starts a demo, and waits for the last line of its output. */
 async function startDemo(folder: TempFolder): Promise<Demo> {
   const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0" });
   await server.find(/Press Ctrl-C to stop\.\n/);

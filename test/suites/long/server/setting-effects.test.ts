@@ -81,7 +81,6 @@ async function refusesOne(server: ConfiguredServer): Promise<boolean> {
   return JSON.stringify(server.lines()).includes("ResourceExhausted");
 }
 
-/** Returns whether a deletion's log has the client's address. */
 function logsClient(fields: Readonly<Record<string, string>>): Effect[2] {
   return async (server) => {
     await deletePlant(server, token, fields);

@@ -69,12 +69,10 @@ export interface NestVersion {
 type Platform = "Express" | "Fastify";
 const platforms: readonly Platform[] = ["Express", "Fastify"];
 
-/** A provider's dependency, in an application module. */
 export class Sensors {
   readonly degreesCelsius = 21;
 }
 
-/** The context key for the caller's role. */
 export const roleKey: ContextKey<string> = createContextKey("none");
 
 /** A provider with all RPCs, which must be called as its methods. */
@@ -120,7 +118,6 @@ export async function ask(url: string, body?: string): Promise<[number, unknown,
   return [response.status, await response.json(), response.headers];
 }
 
-/** The origin that {@link ask} sends. */
 export const origin = "https://shop.example";
 
 export async function listen(app: Application): Promise<string> {

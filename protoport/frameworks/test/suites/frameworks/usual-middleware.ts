@@ -7,7 +7,6 @@ import { expect, onTestFinished } from "vitest";
 import { createTempFolder, startOnLoopback } from "../../../../testing/src/index.ts";
 import { noteKey } from "./frameworks.ts";
 
-/** The request members that middleware adds. */
 export interface Request extends IncomingMessage {
   readonly body: unknown;
   readonly cookies?: Readonly<Record<string, string>>;
@@ -32,12 +31,7 @@ export type Ask = (
 type AskedRequest = { method?: string; body?: string; headers?: Readonly<Record<string, string>> };
 
 /** The resources outside the application that middleware uses. */
-export interface Surroundings {
-  /** A folder with a file. */
-  readonly folder: string;
-  readonly other: string;
-  readonly log: PassThrough;
-}
+export type Surroundings = { readonly folder: string; readonly other: string; readonly log: PassThrough };
 
 export interface Middleware {
   readonly name: string;
@@ -49,7 +43,6 @@ export interface Middleware {
   readonly checkCall?: (ask: Ask, path: string, surroundings: Surroundings) => Promise<void>;
 }
 
-/** The origin from which the page sends requests. */
 export const origin = "https://shop.example";
 /** Returns context values that contain what middleware has found out about a caller. */
 export function noteOf({ cookies, session }: Request): ContextValues {

@@ -6,7 +6,6 @@ import { noteKey } from "./frameworks.ts";
 
 type Reply = { send(body: unknown): Reply };
 
-/** The request members that plugins add. */
 export interface Request {
   readonly body: unknown;
   readonly cookies?: Readonly<Record<string, string>>;

@@ -3,12 +3,7 @@ import type { ResponseView } from "./response-view.ts";
 import type { Peer } from "./servers.ts";
 
 /** A known difference between the proxy and a peer, which protoport/docs/how-to/migration.md or a standard explains. */
-export interface Explanation {
-  readonly peer: Peer;
-  /** Why the responses differ. */
-  readonly why: string;
-  readonly covers: (difference: Difference) => boolean;
-}
+export type Explanation = { peer: Peer; why: string; covers: (difference: Difference) => boolean };
 
 export type Difference = { readonly request: CaseRequest; readonly proxy: ResponseView; readonly peer: ResponseView };
 
@@ -40,7 +35,6 @@ function repeatsField({ target, method }: CaseRequest): boolean {
 /** The fields that other routes' paths set. */
 const pathFields: readonly string[] = ["fstring", "fint64", "fbool", "nested.text", "nested.inner.text"];
 
-/** Returns whether a query sets a field twice, maybe under two names. */
 function setsFieldTwice(request: CaseRequest): boolean {
   const names = partsOf(request)
     .query.split("&")

@@ -15,7 +15,6 @@ const keepaliveMs = 2_000;
 /** The tests of a server run one after the other. */
 const inOrder = { concurrent: false };
 
-/** Opens a stream without messages, and returns a promise for its status. */
 const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
   const call = connection.open(stream, { endStream: false });
   const end = readHttp2Response(call).then(({ header, trailer }) => fieldValue([...header, ...trailer], "grpc-status"));

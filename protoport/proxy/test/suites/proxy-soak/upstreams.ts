@@ -50,7 +50,6 @@ export class UpstreamProcess implements AsyncDisposable {
     await this.#server?.[Symbol.asyncDispose]();
   }
 
-  /** The numbers of all calls that the upstream received. */
   calls(): readonly number[] {
     const lines = readFileSync(this.#file, "utf8").split("\n");
     // The last line is empty or incomplete.

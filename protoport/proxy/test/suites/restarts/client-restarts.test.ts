@@ -53,9 +53,7 @@ const restarts = 3;
 /** Milliseconds for which a server serves calls before it drains. The balancer checks ten times in it. */
 const delayMs = 500;
 
-/** Milliseconds for which a single server is down. */
 const downMs = 1_000;
-
 type Server = { readonly gateway: Gateway; readonly readiness: Readiness };
 
 async function startServer(port: number): Promise<Server> {
@@ -112,7 +110,6 @@ async function rollTwo(command: Command, args: readonly string[]): Promise<Outco
 const untilReady = async (balancer: Balancer, ports: readonly number[]): Promise<void> =>
   await expect.poll(() => ports.every((port) => balancer.isReady(port))).toBe(true);
 
-/** Restarts the only server, without a balancer. */
 async function restartOne(command: Command, args: readonly string[]): Promise<Outcome> {
   const port = await freePort();
   let server = await startServer(port);

@@ -15,8 +15,6 @@ const restricted = restrictedServices().map(({ file }) => file);
 const orders = folder.write("orders.binpb", descriptorSetOf(OrderService.file));
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
 type Result = { readonly exitCode: number; readonly errors: string };
-
-/** Runs `--check`, and returns its exit code and what it prints on standard error. */
 const check = (...args: readonly string[]): Promise<Result> => run(...args, "--check");
 
 async function run(...args: readonly string[]): Promise<Result> {

@@ -47,7 +47,6 @@ function upstreamRoutes(router: ConnectRouter): void {
 
 /** The address of every proxy's upstream, unless a test case sets another address. */
 export let address = "";
-/** Starts the upstream before a file's tests, and stops it afterwards. */
 export function useUpstream(): void {
   const upstream = createTestGateway({ routes: upstreamRoutes });
   beforeAll(async () => void (address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`));

@@ -23,7 +23,6 @@ export interface ComparisonCase {
   /** The reports, as `SEVERITY RULE SUBJECT`, whose subjects omit the package. Empty if no client is affected. */
   readonly reports: readonly string[];
   readonly old: Version;
-  /** The parts that differ from `old`. */
   readonly now: Version;
   /**
    * The recorded request. For REST, a method and a target; for Connect, an RPC and its form, such as `Call json`. The
