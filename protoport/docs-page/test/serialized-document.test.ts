@@ -39,7 +39,6 @@ test("serializeDocument returns the servers' origins for an object and for JSON 
 });
 
 const writeYaml = (json: string): string => [...yamlPieces(parseWithDigits(json))].join("");
-
 // JavaScript puts integer keys first.
 const sorted = (text: string): string[] => text.split("\n").toSorted();
 

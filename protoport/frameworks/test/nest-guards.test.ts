@@ -146,7 +146,6 @@ function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, 
 }
 
 type Mounted = { readonly gateway: ConnectGateway; readonly server: Server };
-
 /** What the application has in addition to a gateway. */
 type ApplicationParts = { canActivate?: () => boolean; handler?: RpcHandler; pipes?: readonly object[] };
 

@@ -61,8 +61,7 @@ describe("on Citus", () => {
     await migratePostgres(url);
     const sql = `SELECT table_name::text, nodeport, count(*)::int AS shards, min(colocation_id) = max(colocation_id) AS together
        FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`;
-    const placed = await runSql(url, sql);
-    expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
+    expect((await runSql(url, sql)).map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
   test("two concurrent migrations succeed under strict default isolation", async () => {

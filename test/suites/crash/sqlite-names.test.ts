@@ -11,7 +11,6 @@ import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/
 
 const timeout = 120_000;
 const plants = 100_000n;
-
 /** A store name `volume/plants.db`, relative to its folder. `mounts` are shell commands. */
 type StoreName = { name: string; path: string; mounts?: string; link?: (folder: TempFolder) => void };
 

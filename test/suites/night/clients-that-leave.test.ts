@@ -18,7 +18,6 @@ import { readSamples } from "../../../protoport/testing/src/telemetry/samples.ts
 // Clients behind load balancers cancel calls to both commands, and no metric counts an error.
 
 const clientCount = 32;
-
 /** A call that its client cancels, and its state on the server at that time. */
 type LeftCall = { name: string; version: HttpVersion; state: "waits" | "writes"; request(number: number): LeftRequest };
 

@@ -101,8 +101,7 @@ test("embed.ts and the clients run in a new project as documented", async () => 
   const clients = headers.flatMap(({ file, start }) => (file.startsWith("examples/clients/") ? [start] : []));
   for (const [at, client] of clients.entries()) {
     const id = String(at + 1);
-    const filled = client.replace("8080", port).replace("TOKEN", token).replace(/42$/, id);
-    const words = filled.split(" ").slice(1);
+    const words = client.replace("8080", port).replace("TOKEN", token).replace(/42$/, id).split(" ").slice(1);
     expect(user.run(process.execPath, ...words)).toBe(`plant ${String(at + 1)} is deleted\n`);
   }
   expect(clients).toHaveLength(5);

@@ -16,7 +16,6 @@ import type { Fault, StoreDatabase } from "./store-database.ts";
 import { checkLogs, judgeCalls, judgeUsage, type Judgement } from "./verdict.ts";
 
 export type SoakOptions = { seconds: number; seed: number; folder: string; releases: Releases };
-
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };
 /** A command's timeout in ms, because commands wait while the database is down, and the machine is busy. */

@@ -276,13 +276,12 @@ test("the retry backoff grows exponentially to its maximum, with ±20 % jitter",
 
 describe("the retry decision for a failed call", () => {
   const yesAndNo = [true, false];
-  const pushbacks = [
+  const combinations = [
     { pushback: null, allowsRetry: true, waitMs: undefined },
     { pushback: "7", allowsRetry: true, waitMs: 7 },
     { pushback: "-1", allowsRetry: false, waitMs: undefined },
     ...["soon", "1e0", "8640000000"].map((pushback) => ({ pushback, allowsRetry: false, waitMs: undefined })),
-  ];
-  const combinations = pushbacks.flatMap((pushed) =>
+  ].flatMap((pushed) =>
     yesAndNo.flatMap((isRetryable) =>
       yesAndNo.flatMap((isAllowed) =>
         yesAndNo.flatMap((hasAttempts) =>

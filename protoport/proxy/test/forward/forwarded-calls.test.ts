@@ -90,8 +90,7 @@ test.each<[name: string, restMs: number, connectMs: number, options: TimeoutOpti
 ])("with $0, calls without a deadline get $1 ms over REST, $2 ms over Connect", async (...row) => {
   const [, restMs, connectMs, options, own] = row;
   const address = `http://127.0.0.1:${upstream.address.port}`;
-  const methodSettings = own && { methodSettings: () => own };
-  const upstreams = [{ upstream: address, descriptors, ...options, ...methodSettings }];
+  const upstreams = [{ upstream: address, descriptors, ...options, ...(own && { methodSettings: () => own }) }];
   await using proxy = await openProxy({ upstreams });
   for (const [path, wantMs] of [
     ["/beds/7:water", restMs],

@@ -10,7 +10,6 @@ import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection,
 /** The service whose health is watched. */
 export const service = "greenhouse.v1.GreenhouseService";
 const watchRequest = envelope(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })));
-
 /** A `Watch` message, whose field 1 is its status. */
 export const status = (value: number): Buffer => envelope(Buffer.of(8, value));
 

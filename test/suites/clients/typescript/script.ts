@@ -6,7 +6,6 @@ export const authority: string = process.argv[2] ?? "";
 export const trusted: string | undefined = process.argv[3];
 
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
-
 /** A plant, the credential as header fields, and the timeout. */
 export type Call = { id: bigint; header: Readonly<Record<string, string>>; timeoutMs: number | undefined };
 

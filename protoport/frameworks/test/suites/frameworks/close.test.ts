@@ -15,7 +15,6 @@ import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 // Applications that close while calls are open, with handlers and clients that do not cooperate.
 
 type Implementation = Partial<ServiceImpl<typeof GreenhouseService>>;
-
 /** More than the client's and the sockets' buffers hold. */
 const reading = { sensor: "x".repeat(1_000_000) };
 

@@ -29,7 +29,6 @@ export type Ask = (
 ) => Promise<[httpStatus: number, body: string, header: Headers]>;
 
 type AskedRequest = { method?: string; body?: string; headers?: Readonly<Record<string, string>> };
-
 /** The resources outside the application that middleware uses. */
 export type Surroundings = { readonly folder: string; readonly other: string; readonly log: PassThrough };
 

@@ -19,7 +19,6 @@ import { projectFolder } from "../../../../testing/src/process/child-program.ts"
 
 const folder = join(projectFolder, "protoport/grpc-handlers/test/proto");
 const loaded = loadSync("grpc/testing/test.proto", { includeDirs: [folder] });
-
 /** Messages from which the tests read some fields. */
 export type Payload = { readonly body?: Uint8Array };
 type EchoStatus = { readonly code?: number; readonly message?: string };

@@ -23,7 +23,6 @@ afterAll(() => folder[Symbol.dispose]());
 const info = { title: OrderService.typeName, version: "1.0.0" };
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
-
 /** Encodes fields. Numbers become varints, and arrays become messages. */
 type Fields = readonly (readonly [number: number, value: string | number | Fields])[];
 function encode(fields: Fields): Uint8Array<ArrayBuffer> {

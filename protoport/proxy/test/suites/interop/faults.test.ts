@@ -11,7 +11,6 @@ import { message, stream, unary } from "./legacy-calls.ts";
 import { fieldValue, type HttpRequest, exchangeHttp2, buildLimitMs, within } from "@protoport/testing";
 
 const keepaliveMs = 2_000;
-
 /** The tests of a server run one after the other. */
 const inOrder = { concurrent: false };
 

@@ -11,6 +11,5 @@ const service = "/kitchensink.v1.LegacySink";
 export const message: Buffer = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
 
 export const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
-
 /** A bidirectional stream, without its messages. */
 export const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };

@@ -97,7 +97,6 @@ test.each([
 const connections = 40;
 const streamsPerConnection = 250;
 const streams = connections * streamsPerConnection;
-
 /** Maximum memory that the proxy uses for an open stream, including garbage. 32 KiB is twice what was measured. */
 const maxStreamBytes = 32 * 1024;
 

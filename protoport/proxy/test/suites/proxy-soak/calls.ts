@@ -12,7 +12,6 @@ import { contentOf, piecesOf } from "./content.ts";
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
 export const deadlineMs = 2_000;
-
 /** Milliseconds without a result after which a call counts as lost. Adds time for a busy machine to the deadline. */
 const lostAfterMs = deadlineMs + 28_000;
 

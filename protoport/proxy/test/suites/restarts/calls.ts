@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 
 const callers = 8;
-
 /** Milliseconds between two calls of a caller, at most, so that connections are idle at times. */
 const maxPauseMs = 10;
 

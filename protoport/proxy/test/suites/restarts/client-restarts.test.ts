@@ -49,7 +49,6 @@ const clients: readonly ClientKind[] = [
 ];
 
 const restarts = 3;
-
 /** Milliseconds for which a server serves calls before it drains. The balancer checks ten times in it. */
 const delayMs = 500;
 

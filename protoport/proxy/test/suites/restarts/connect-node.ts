@@ -8,7 +8,6 @@ import { callUntilTheEnd } from "./calls.ts";
 
 const [, , port, transport, setting] = process.argv;
 const baseUrl = `http://127.0.0.1:${port}`;
-
 /** Attempts of a call, 200 ms apart, as long as a server may take to restart. */
 const attempts = 50;
 

@@ -3,7 +3,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import { callUntilTheEnd } from "./calls.ts";
 
 const [, , port, setting] = process.argv;
-
 /** Attempts of a call, 200 ms apart, as long as a server may take to restart. */
 const attempts = setting === "retry" ? 50 : 1;
 

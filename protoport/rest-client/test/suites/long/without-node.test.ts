@@ -9,7 +9,6 @@ import { respondWith, startRestServer } from "../../../../testing/src/gateway/re
 // Tests the transport without node, and without code generation at run time.
 
 const gateway = shared(() => startKitchenSink());
-
 /** Maximum size of the code that a program downloads for the transport, without peer dependencies. */
 const maxGzippedBytes = 28 * 1024;
 

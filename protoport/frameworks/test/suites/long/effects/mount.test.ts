@@ -11,7 +11,6 @@ import { createMount, type Mount, type MountOptions } from "../../../../src/moun
 
 type Options = MountOptions<IncomingMessage>;
 type OwnNames = "closeTimeoutMs" | "contextValues" | "shutdownSignal";
-
 /** A header field in the application's request. */
 const tenantKey = createContextKey<string | undefined>(undefined);
 const reading = "/sensors/7/reading";

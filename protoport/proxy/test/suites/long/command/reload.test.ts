@@ -60,7 +60,6 @@ test("a reload rejects files that were replaced by pipes", async () => {
 const warmUpReloads = 700;
 
 const reloads = 300;
-
 /** How many bytes the measured reloads may add. If they kept their descriptors and routes, they would add over 30 MB. */
 const maxAddedBytes = 3_000_000;
 

@@ -41,7 +41,6 @@ async function forward(
 }
 
 const grpcFields = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-protoport" };
-
 /** The client fields, unless rules exclude them. */
 const client = { "x-forwarded-for": "127.0.0.1", "x-forwarded-host": "proxy.example" };
 

@@ -16,7 +16,6 @@ import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../s
 // Messages in Any and in error details whose type only another upstream, the registry or a local service describes.
 
 const sinkSet = descriptorSetOf(file_kitchensink_v1_kitchen_sink);
-
 /** A definition for `Legacy` in which the field `number` is hidden. */
 const legacySet = restrictedLegacySet();
 const legacyTypes = createFileRegistry(fromBinary(FileDescriptorSetSchema, legacySet));

@@ -20,7 +20,6 @@ export interface RunningProxy {
 const folder = createTempFolder();
 
 export const fileOf: (name: string, content: string | Uint8Array) => string = folder.write;
-
 /** The header fields in calls that the upstream has received since the proxy started, oldest first. */
 export const calls: Headers[] = [];
 /** Ends calls to the sensor `waits`. */
