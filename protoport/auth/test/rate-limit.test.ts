@@ -17,10 +17,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
       throw reason;
     }
   };
-  return {
-    clock,
-    takeCalls: (key, count) => Array.from({ length: count }, () => isAdmitted(key)).filter(Boolean).length,
-  };
+  return { clock, takeCalls: (key, n) => Array.from({ length: n }, () => isAdmitted(key)).filter(Boolean).length };
 }
 
 test("a rate limit admits a burst of one second's calls", () => expect(openLimit().takeCalls("a", 30)).toBe(10));

@@ -34,10 +34,8 @@ describe("a server on PostgreSQL", () => {
   test("returns the true outcome to every caller while its connections are cut", { timeout }, async () => {
     await createPlants();
     await using proxy = await startCuttingProxy(postgres.socketFolder);
-    const throughProxy = url.replace(postgres.socketFolder, proxy.socketFolder);
-    await using server = await startPlantServer({
-      store: await openPlantStore({ kind: "postgres", url: throughProxy }),
-    });
+    const proxied = url.replace(postgres.socketFolder, proxy.socketFolder);
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: proxied }) });
     const tally = new DeleteTally();
     const load = startDeleteLoad(server.address, tally);
     const dice = new Dice(testSeed);

@@ -72,8 +72,7 @@ describe("runbooks", () => {
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
       .map((block) => block.replaceAll("npx @protoport/proxy", "protoport"));
     expect(commands).toHaveLength(prints.length);
-    for (const [index, block] of commands.entries())
-      expect(await production.read(block)).toMatch(prints[index] ?? /^$/);
+    for (const [at, block] of commands.entries()) expect(await production.read(block)).toMatch(prints[at] ?? /^$/);
   });
 
   test("the commands for PlantstoreReloadRefused print the reason, and load the corrected file", async () => {

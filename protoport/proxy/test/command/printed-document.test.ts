@@ -32,14 +32,11 @@ test("--openapi prints the document that a proxy with the same settings serves",
   await using command = new ProxyCommand(["--config", config]);
   const document = await (await fetch(`${await command.serving}/openapi.json`)).text();
   expect(printing.printed).toEqual([document]);
-  const ofWater = {
-    operationId: "greenhouse_v1_GreenhouseService_waterBed",
-    security: [{ bearerAuth: ["beds:water"] }],
-  };
+  const water = { operationId: "greenhouse_v1_GreenhouseService_waterBed", security: [{ bearerAuth: ["beds:water"] }] };
   const ofOrder = { operationId: "orders_v1_OrderService_deleteOrder", security: [] };
   expect(JSON.parse(document)).toMatchObject({
     info: { title: "Garden", version: "7", license: { name: "MIT" } },
-    paths: { "/beds/{bed}:water": { post: ofWater }, "/orders/{id}": { delete: ofOrder } },
+    paths: { "/beds/{bed}:water": { post: water }, "/orders/{id}": { delete: ofOrder } },
     components: { schemas: { ErrorBody: { required: ["reason"] } } },
   });
 });

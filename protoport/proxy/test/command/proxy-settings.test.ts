@@ -108,13 +108,8 @@ test.each([
   { procedure: "/a.v1.AB/Get", scopes: ["of-package"] },
   { procedure: "/b.B/Get", scopes: undefined },
 ])("$procedure requires $scopes by the most specific name", ({ procedure, scopes }) => {
-  const bySelector = {
-    "a.*": "of-package",
-    "a.v1.A.*": "of-service",
-    "a.v1.A.Get*": "of-prefix",
-    "a.v1.A.Get": "one two",
-  };
-  expect(createRequiredScopes(bySelector)(procedure)).toEqual(scopes);
+  const rules = { "a.*": "of-package", "a.v1.A.*": "of-service", "a.v1.A.Get*": "of-prefix", "a.v1.A.Get": "one two" };
+  expect(createRequiredScopes(rules)(procedure)).toEqual(scopes);
 });
 
 const failure = new ConnectError("secret", Code.NotFound);

@@ -80,10 +80,7 @@ test("HTTP/2 errors of a TLS server are reported without a certificate hint", as
     socket.write("HTTP/1.1 400 Bad Request\r\n\r\n");
   });
   const url = await listenOnLoopback(listener);
-  await using client = openGreenhouseClient({
-    addresses: url.replace(/^http:/, "https:"),
-    tls: { ca: certificate.cert },
-  });
+  await using client = openGreenhouseClient({ addresses: url.replace("http", "https"), tls: { ca: certificate.cert } });
   expect(await wateringOf(client)).toMatch(/the server did not respond with HTTP\/2 \(FRAME_SIZE_ERROR\)$/);
   await once(listener.close(), "close");
 });

@@ -237,8 +237,6 @@ const configurations = fc
   });
 
 test("check and serve agree on random configurations", async () => {
-  const property = fc.asyncProperty(configurations, ({ environment, invalid }) =>
-    expectAgreement(environment, invalid),
-  );
-  await fc.assert(property, { numRuns: numRunsOf(200) });
+  const rule = fc.asyncProperty(configurations, ({ environment, invalid }) => expectAgreement(environment, invalid));
+  await fc.assert(rule, { numRuns: numRunsOf(200) });
 });

@@ -22,8 +22,7 @@ class Nursery extends Greenhouse {
   }
 }
 
-const versionsOn = (platform: string): typeof nestVersions =>
-  nestVersions.filter(([, nest]) => nest.platform === platform);
+const versionsOn = (name: string): typeof nestVersions => nestVersions.filter(([, nest]) => nest.platform === name);
 
 // oxfmt-ignore
 const ways: readonly {

@@ -23,10 +23,7 @@ export interface Application extends RequestListener {
 }
 
 /** Sends a request with a cookie from a page on another origin. */
-export type Ask = (
-  path: string,
-  request?: AskedRequest,
-) => Promise<[httpStatus: number, body: string, header: Headers]>;
+export type Ask = (url: string, request?: AskedRequest) => Promise<[httpStatus: number, body: string, header: Headers]>;
 
 type AskedRequest = { method?: string; body?: string; headers?: Readonly<Record<string, string>> };
 /** The resources outside the application that middleware uses. */

@@ -238,10 +238,8 @@ function textOf(options: string, scope: string): string {
 function readOptions(services: readonly DescService[], typeName: string): unknown {
   const method = services.find((service) => service.typeName === typeName)?.methods[0];
   const unknown = method?.proto.options?.$unknown ?? [];
-  const byNumber = unknown
-    .toSorted((a, b) => a.no - b.no)
-    .map(({ no, data }) => [no, Buffer.from(data).toString("hex")]);
-  return { byNumber, scopes: method && requiredScopesOf(method) };
+  const sorted = unknown.toSorted((a, b) => a.no - b.no).map(({ no, data }) => [no, Buffer.from(data).toString("hex")]);
+  return { sorted, scopes: method && requiredScopesOf(method) };
 }
 
 describe("readServices restores", () => {

@@ -269,9 +269,7 @@ describe("control fields of an upstream's response", () => {
   });
 
   test("are forwarded if allow contains their exact names", async () => {
-    const { httpStatus, fields } = await fieldsOf("/files/a", {
-      allow: controlNames.map((each) => each.toUpperCase()),
-    });
+    const { httpStatus, fields } = await fieldsOf("/files/a", { allow: controlNames.map((it) => it.toUpperCase()) });
     expect(httpStatus).toBe(302);
     const forwarded = controlNames.filter((name) => name !== "status").map((name) => [name, valueOf(name)]);
     expect(fields).toEqual({ ...Object.fromEntries(forwarded), "x-content-type-options": "nosniff" });

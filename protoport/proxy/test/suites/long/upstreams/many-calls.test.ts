@@ -30,8 +30,7 @@ interface Peer extends AsyncDisposable {
 }
 
 const bytes = (value: Buffer): Buffer => value;
-const handle = (_: unknown, respond: (error: null, value: Buffer) => void) =>
-  respond(null, Buffer.from(waterBedResponse));
+const handle = (_: unknown, reply: (error: null, value: Buffer) => void) => reply(null, Buffer.from(waterBedResponse));
 
 /** Starts a grpc-js server. @param streams - its MAX_CONCURRENT_STREAMS; by default no limit */
 async function startGrpcJs(streams?: number): Promise<Peer> {
