@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "vitest";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { plantLocationOf } from "../../src/server/database-url.ts";
 import type { Configuration } from "../../src/server/settings.ts";
-import { problemsOf } from "../support/server/problems-of.ts";
+import { problemsOf } from "../support/server/start-configured.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 type Texts = Record<string, string>;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { JwtSource, TokenSources } from "@protoport/auth";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { credentialSourcesOf, settingNamesOfSources, tokenSourcesOf } from "../../src/server/credential-settings.ts";
-import { problemsOf } from "../support/server/problems-of.ts";
+import { problemsOf } from "../support/server/start-configured.ts";
 
 type Texts = Record<string, string>;
 const someFile = fileURLToPath(import.meta.url);

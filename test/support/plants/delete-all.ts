@@ -1,6 +1,6 @@
 /** A process that deletes plants 1 to n from a PostgreSQL database concurrently, and prints those that it deleted. */
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { deleteRetrying } from "./delete-retrying.ts";
+import { deleteRetrying } from "./delete-call.ts";
 
 const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);
 const store = await openPostgresStore({ url });

@@ -1,4 +1,6 @@
-import type { DeleteCall } from "../../../src/service/plant-store.ts";
+import type { DeleteCall, PlantStore } from "../../../src/service/plant-store.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConnectError } from "@connectrpc/connect";
 
 /** Returns a call that only the given signal cancels. */
 export function deleteCall({
@@ -26,3 +28,24 @@ export async function deleteApart<Result>(
   }
   return results;
 }
+
+/** Deletes a plant. Retries if the queue is full, as thousands of deletions make it on a busy machine. */
+export async function deleteRetrying(store: PlantStore, id: bigint, call: DeleteCall = deleteCall()): Promise<boolean> {
+  for (;;) {
+    try {
+      return await store.delete(id, call);
+    } catch (fault) {
+      if (Object(fault).errorCode !== "ERR_QUEUE_FULL") throw fault;
+      await sleep(10);
+    }
+  }
+}
+
+/** Returns the error with which a promise rejects. Fails when the promise resolves. */
+export const refusalOf = (promise: Promise<unknown>): Promise<ConnectError> =>
+  promise.then(
+    (value) => {
+      throw new Error(`expected a refusal, got ${String(value)}`);
+    },
+    (reason: unknown) => ConnectError.from(reason),
+  );

@@ -1,11 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
-import { deleteCall } from "./delete-call.ts";
-import { deleteRetrying } from "./delete-retrying.ts";
+import { deleteCall, deleteRetrying, refusalOf } from "./delete-call.ts";
 import { type DurableFact, durableFacts, unavailable } from "./describe-durable-store.ts";
 import type { Calls, OpenStore } from "./opened-store.ts";
-import { refusalOf } from "./refusal.ts";
 
 const int64Min = -(2n ** 63n);
 const maxInt64 = 2n ** 63n - 1n;

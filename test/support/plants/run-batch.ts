@@ -8,7 +8,7 @@ import { singleServer, type StoreTables } from "../../../src/stores/postgres/del
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "./delete-call.ts";
 import { runSql } from "./postgres-server.ts";
-import { schemaOf } from "./schema-of.ts";
+import { storeSchema, type StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 
 /** A deletion that was sent. Its caller is settled as by the queue. */
 export interface SentDeletion extends Requested {
@@ -93,3 +93,7 @@ export function listenersOf(...ids: readonly bigint[]): {
 
 export const plantsOf = async (url: string): Promise<unknown[]> =>
   (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
+
+/** Returns the first schema that `search_path` in a session's URL names. */
+export const schemaOf = (session: Session): StoreSchema =>
+  storeSchema(session.requestedSettings.get("search_path")?.split(",")[0] ?? "public");

@@ -2,6 +2,5 @@
 export * from "./ask-plant-server.ts";
 export * from "./guarded-gateway.ts";
 export * from "./plant-server.ts";
-export * from "./problems-of.ts";
 export * from "./server-pair.ts";
 export * from "./start-configured.ts";

@@ -1,5 +1,6 @@
-import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/server/index.ts";
-import type { StartedServer, StartOptions } from "../../../src/server/index.ts";
+// oxfmt-ignore
+import { ConfigurationError, type ConfigurationSources, readConfiguration, type StartedServer, type StartOptions,
+  startServer } from "../../../src/server/index.ts";
 
 /** A server that was started with settings. Dispose it with `await using`, or drain it. */
 export interface ConfiguredServer extends StartedServer, AsyncDisposable {
@@ -24,4 +25,17 @@ export async function startConfigured(
   const drain = (): Promise<void> => (drained ??= server.drain());
   const lines = () => written.map((line): Record<string, unknown> => JSON.parse(line));
   return { ...server, baseUrl: `http://127.0.0.1:${server.port}`, lines, drain, [Symbol.asyncDispose]: drain };
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Returns a configuration's problems, or an empty list if it is valid. */
+export function problemsOf(environment: Texts, flags: Texts = {}): readonly string[] {
+  try {
+    readConfiguration({ environment, flags });
+    return [];
+  } catch (reason) {
+    if (reason instanceof ConfigurationError) return reason.problems;
+    throw reason;
+  }
 }

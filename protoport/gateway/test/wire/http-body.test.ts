@@ -10,9 +10,8 @@ import type { HttpBody } from "../../src/protobuf/gen/google/api/httpbody_pb.ts"
 import { type Field, fieldValue, type HttpResponse } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { startFiles, type TestFiles } from "../../../testing/src/gateway/files.ts";
-import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+import { onFirstWay, openUpload, restWays } from "../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../../testing/src/gateway/rest-ways.ts";
 
 /** Throws if the response was reset. A reset is a code over HTTP/2, and status 500 over Fetch before the body. */
 function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {

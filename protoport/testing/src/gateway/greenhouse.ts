@@ -1,7 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter, once } from "node:events";
 import { Socket } from "node:net";
-import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { type Client, createClient, type Interceptor, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
@@ -122,4 +122,22 @@ export function starterFor(calling: Calling) {
     const greenhouse = await startGreenhouse(implementation, options, calling.listen);
     return Object.assign(greenhouse, { client: greenhouseClient(calling, greenhouse.address) });
   };
+}
+
+/** Starts a greenhouse whose `ran` lists the calls of an interceptor and of the handler of WaterBed. */
+export async function startWatched(
+  options: Partial<GatewayOptions>,
+  listenOptions?: Parameters<typeof startGreenhouse>[2],
+): Promise<TestGreenhouse & { readonly ran: readonly string[] }> {
+  const ran: string[] = [];
+  const noting: Interceptor = (next) => (request) => {
+    ran.push("interceptor");
+    return next(request);
+  };
+  const waterBed = (): Record<string, never> => {
+    ran.push("handler");
+    return {};
+  };
+  const interceptors = [noting, ...(options.interceptors ?? [])];
+  return Object.assign(await startGreenhouse({ waterBed }, { ...options, interceptors }, listenOptions), { ran });
 }

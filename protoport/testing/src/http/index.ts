@@ -4,7 +4,6 @@ export * from "./certificate.ts";
 export * from "./exchange.ts";
 export * from "./fetch.ts";
 export * from "./grpc-frames.ts";
-export * from "./header-list.ts";
 export * from "./http1-connection.ts";
 export * from "./http2-connection.ts";
 export * from "./http2-frames.ts";

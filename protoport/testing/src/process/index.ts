@@ -14,7 +14,6 @@ export * from "./child-program.ts";
 export * from "./command-line.ts";
 export * from "./free-port.ts";
 export * from "./kill-process-tree.ts";
-export * from "./resident-bytes.ts";
 export * from "./signal-at-load.ts";
 export * from "./temp-folder.ts";
 export * from "./tools-folder.ts";

@@ -46,3 +46,9 @@ const childrenOf = (pid: number): readonly number[] =>
 const stateOf = (pid: number): string | undefined =>
   // In the file, the process's name precedes the state. The name is in parentheses, and may contain any characters.
   /^.*\) (\w)/s.exec(attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "")?.[1];
+
+/** Returns a process's resident memory in bytes. The function works only on Linux. */
+export function residentBytes(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${String(pid)}/status`, "latin1");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}

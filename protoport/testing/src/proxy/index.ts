@@ -13,7 +13,6 @@ export * from "../gateway/proxy-command.ts";
 export * from "../gateway/proxy-process.ts";
 export * from "../gateway/proxy.ts";
 export * from "../gateway/reflected-upstream.ts";
-export * from "../gateway/reflecting-server.ts";
 export * from "../gateway/restricted.ts";
 export * from "../gateway/scripted-http2-server.ts";
 export * from "../gateway/test-gateway.ts";
