@@ -51,9 +51,8 @@ async function waiting(notPid = 0): Promise<number> {
 const worker = (): string => cluster.workers[1]?.url ?? "";
 
 /** Cancels waits as an operator does. The worker then commits without its standbys. */
-async function cancelWaits(): Promise<void> {
-  await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-}
+const cancelWaits = () =>
+  runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 
 describe("a worker without its synchronous standby", () => {
   beforeEach(() => cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'"));

@@ -26,9 +26,7 @@ async function createStore(plants: readonly bigint[] = [], shards?: number): Pro
 }
 
 /** Creates the tables of a store that Citus has not distributed yet. */
-async function makeTables(url: string): Promise<void> {
-  await runSql(url, tablesSql);
-}
+const makeTables = (url: string) => runSql(url, tablesSql);
 
 const addTrigger = (url: string, trigger: Trigger): Promise<void> => addTriggerOn(cluster, url, trigger);
 

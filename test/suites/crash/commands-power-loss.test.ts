@@ -25,9 +25,8 @@ interface Change {
 
 const fileIn = (folder: string): string => join(folder, "plants.db");
 
-function fillStore(folder: string, first: bigint, last: bigint): void {
+const fillStore = (folder: string, first: bigint, last: bigint): void =>
   openDatabase({ file: fileIn(folder), plantsWhenCreated: { first, last } }).close();
-}
 
 /** Creates plants 7 to 9 with the deletion of 8 in a crash's log, and a backup with plants 1 to 3. */
 function fillCrashed(folder: string): void {
@@ -43,10 +42,7 @@ function fillBackup(folder: string): void {
 }
 
 const tokenLine = `sha256:${"a".repeat(64)} ann - -\n`;
-
-function fillTokens(folder: string): void {
-  writeFileSync(join(folder, "tokens"), tokenLine);
-}
+const fillTokens = (folder: string): void => writeFileSync(join(folder, "tokens"), tokenLine);
 
 /** Returns the token names in a file, `undefined` if there is no file. */
 function tokensIn(folder: string): readonly (string | undefined)[] | undefined {

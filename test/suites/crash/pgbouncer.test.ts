@@ -34,9 +34,8 @@ async function openEmpty() {
   return await openPlantStore({ kind: "postgres", url: pooler.url });
 }
 
-async function createPlants(count: number): Promise<void> {
-  await runSql(direct, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${count})`);
-}
+const createPlants = (count: number) =>
+  runSql(direct, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${count})`);
 
 describe("PgBouncer in transaction mode", () => {
   describePlantStore(

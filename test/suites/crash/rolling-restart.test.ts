@@ -34,9 +34,8 @@ async function restart(folder: TempFolder, environment: Record<string, string>, 
   return replica;
 }
 
-async function untilReady(balancer: Balancer, ports: readonly number[]): Promise<void> {
-  await expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
-}
+const untilReady = (balancer: Balancer, ports: readonly number[]): Promise<void> =>
+  expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
 
 test("no call fails while two balanced replicas are restarted in turn", async () => {
   using folder = createTempFolder();

@@ -7,9 +7,8 @@ import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());
 
-function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""): void {
+const know = (paths: UnknownPaths, services: readonly DescService[], prefix = ""): void =>
   paths.setKnown(services, { rest: compileRestRoutes(services.flatMap((service) => service.methods)), prefix });
-}
 
 /** Returns whether a path may be new, without the rate limit. */
 function mayBeNew(paths: UnknownPaths, path: string): boolean {

@@ -48,9 +48,8 @@ async function start(
   return { server, lines, [Symbol.asyncDispose]: () => server.drain() };
 }
 
-async function deletePlant({ server }: Traced, id: bigint): Promise<void> {
-  await exchange(server, "2", deletePlantRequest(wireFormats.grpc, id, header));
-}
+const deletePlant = ({ server }: Traced, id: bigint) =>
+  exchange(server, "2", deletePlantRequest(wireFormats.grpc, id, header));
 
 const spanNamed = (collector: OtlpReceiver, name: string): Span => collector.spans.find((span) => span.name === name);
 

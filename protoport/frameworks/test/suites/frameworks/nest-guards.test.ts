@@ -68,13 +68,11 @@ const createProvider = (): typeof Greenhouse =>
     prune(): void {}
   };
 
-function decorateMethod(
+const decorateMethod = (
   decorate: ReturnType<NestVersion["nest"]["UseGuards"]>,
   type: typeof Greenhouse,
   name: string,
-): void {
-  decorate(type.prototype, name, { value: Reflect.get(type.prototype, name) });
-}
+): void => decorate(type.prototype, name, { value: Reflect.get(type.prototype, name) });
 
 type Case = { readonly name: string; declare(this: void, version: NestVersion): Declared };
 

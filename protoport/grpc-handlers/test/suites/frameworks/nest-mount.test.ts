@@ -30,9 +30,7 @@ class DenyAll {
   }
 }
 
-function passOn(_request: unknown, _response: unknown, next: () => void): void {
-  next();
-}
+const passOn = (_request: unknown, _response: unknown, next: () => void): void => next();
 
 // oxfmt-ignore
 const guards: readonly { name: string; label: string; parts: (version: NestVersion) => Partial<ApplicationParts> }[] = [

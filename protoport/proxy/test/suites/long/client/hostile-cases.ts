@@ -58,9 +58,7 @@ const closesAfter = (frames: (streamId: number) => readonly Frame[]): Script => 
   },
 });
 
-function closes(connection: ScriptedConnection): void {
-  connection.socket.destroy();
-}
+const closes = (connection: ScriptedConnection) => connection.socket.destroy();
 
 /** Servers that violate the protocols, and some that are unusual but correct. */
 // oxfmt-ignore
