@@ -38,7 +38,6 @@ interface Refused {
 
 /** Causes the error without a request, and returns the identifier. */
 type Alone = () => unknown;
-
 const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
 const water = (body: string | Uint8Array, ...header: Field[]): HttpRequest => ({
   httpMethod: "POST",
@@ -211,7 +210,6 @@ async function codeOfViolation(): Promise<unknown> {
 }
 
 type HealthCall = (health: ServiceImpl<typeof Health>, readiness: Readiness) => unknown;
-
 const watching = { protocolName: "grpc", requestMethod: "POST", url: "http://localhost/" };
 const healthContext = createHandlerContext({ service: Health, method: Health.method.watch, ...watching });
 afterAll(() => healthContext.abort());
@@ -233,10 +231,7 @@ const watch = (health: ServiceImpl<typeof Health>): AsyncIterable<unknown> =>
 /** Returns the identifier when a client disconnects while its call runs. */
 async function codeOfGoneClient(): Promise<unknown> {
   const called = Promise.withResolvers<void>();
-  const waterBed = (): Promise<never> => {
-    called.resolve();
-    return new Promise(() => {});
-  };
+  const waterBed = async (): Promise<never> => (called.resolve(), await new Promise(() => {}));
   await using greenhouse = await startGreenhouse({ waterBed });
   const connection = await openHttp1(greenhouse.address);
   connection.request(water("{}"));

@@ -391,10 +391,7 @@ test("the handler does not change a response that the application already starte
   const handler = mount({
     onFault: (fault) => void faults.push(fault),
     onResponse: () => reported.resolve(),
-    admit: () => {
-      called.resolve();
-      return begun.promise;
-    },
+    admit: async () => (called.resolve(), await begun.promise),
   });
   await using server = await serve("1.1", (request, response) => {
     handler(request, response);

@@ -332,10 +332,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test("applies backpressure while its handler does not read", async () => {
     const go = Promise.withResolvers<void>();
     await using greenhouse = await start({
-      recordReadings: async (readings) => {
-        await go.promise;
-        return await recordReadings(readings);
-      },
+      recordReadings: async (readings) => (await go.promise, await recordReadings(readings)),
     });
     using upload = await open(greenhouse);
     const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;

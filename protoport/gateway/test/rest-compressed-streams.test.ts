@@ -133,10 +133,7 @@ describe.each<HttpVersion>(["1.1", "2"])("a compressed stream over HTTP/%s", (ve
     test("fails with DEADLINE_EXCEEDED if the deadline passes during compression", async () => {
       const faults: unknown[] = [];
       const compressed = Promise.withResolvers<void>();
-      const compress: StreamCompression["compress"] = async (bytes) => {
-        await compressed.promise;
-        return same(bytes);
-      };
+      const compress: StreamCompression["compress"] = async (bytes) => (await compressed.promise, await same(bytes));
       await using greenhouse = await start(codingWith(compress), faults);
       const late = { ...request, header: [...header, ["x-server-timeout", "0.05"] as const] };
       const { httpStatus, body } = await exchange(greenhouse.address, version, late);
@@ -176,10 +173,7 @@ describe.each<HttpVersion>(["1.1", "2"])("a compressed stream over HTTP/%s", (ve
 
   test("is sent completely after an early failure, even if compression hangs", async () => {
     using clock = stoppableClock();
-    const coding = codingWith(() => {
-      clock.stop();
-      return new Promise(() => {});
-    });
+    const coding = codingWith(async () => (clock.stop(), await new Promise(() => {})));
     const watch: Implementation["watchReadings"] = async function* () {
       yield { sensor: "a" };
       notFound();
@@ -196,10 +190,7 @@ describe.each<HttpVersion>(["1.1", "2"])("a compressed stream over HTTP/%s", (ve
   describe("a stream whose final error takes long to encode", () => {
     /** Begins a stream, and stops the clock when the stream's error is passed to the coding. */
     const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
-      const end: PieceEncoder["end"] = (bytes) => {
-        clock.stop();
-        return encode(bytes);
-      };
+      const end: PieceEncoder["end"] = async (bytes) => (clock.stop(), await encode(bytes));
       const begun = Promise.withResolvers<void>();
       const watch: Implementation["watchReadings"] = async function* () {
         yield { sensor: "a" };
@@ -244,10 +235,7 @@ describe.each<HttpVersion>(["1.1", "2"])("a compressed stream over HTTP/%s", (ve
   test("is aborted if its deadline passes during encoding", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
-    const write: PieceEncoder["write"] = (bytes) => {
-      begun.resolve();
-      return same(bytes);
-    };
+    const write: PieceEncoder["write"] = async (bytes) => (begun.resolve(), await same(bytes));
     const coding = codingWith(same, { write, end: never });
     // Begins and ends in the same turn, so that the deadline cannot pass in between.
     const watch: Implementation["watchReadings"] = async function* () {

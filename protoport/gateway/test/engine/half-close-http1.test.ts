@@ -12,7 +12,6 @@ const certificate = createCertificate("localhost");
 const tls = { ca: certificate.cert, servername: "localhost" };
 /** More than the system buffers. */
 const longNote = "orders".repeat(500_000);
-
 let greenhouse: TestGreenhouse;
 let called: PromiseWithResolvers<void>;
 let response: PromiseWithResolvers<{ note: string }>;
@@ -31,10 +30,7 @@ beforeEach(async () => {
   };
   greenhouse = await startGreenhouse(
     {
-      waterBed: ({ note }, { signal }) => {
-        noteEnd(signal);
-        return note === "" ? response.promise : Promise.resolve({ note });
-      },
+      waterBed: async ({ note }, { signal }) => (noteEnd(signal), note === "" ? await response.promise : { note }),
       async *watchReadings(_, { signal }) {
         noteEnd(signal);
         for (const { promise } of readings) yield await promise;

@@ -83,10 +83,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
     const handlers = {
-      recordReadings: () => {
-        reached.resolve();
-        return response.promise;
-      },
+      recordReadings: async () => (reached.resolve(), await response.promise),
     };
     await using greenhouse = await startGreenhouse(handlers, { onFault: (fault) => faults.push(fault) }, { http2 });
     using connection = await openFrames(greenhouse.address);

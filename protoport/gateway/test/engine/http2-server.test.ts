@@ -20,10 +20,7 @@ test("a draining server serves streams that clients open before GOAWAY arrives",
   const requested = Promise.withResolvers<void>();
   const response = Promise.withResolvers<object>();
   await using greenhouse = await startGreenhouse({
-    waterBed: () => {
-      requested.resolve();
-      return response.promise;
-    },
+    waterBed: async () => (requested.resolve(), await response.promise),
   });
   using silent = await openFrames(greenhouse.address, { settled: false });
   using busy = await openFrames(greenhouse.address);
@@ -120,10 +117,7 @@ test("a client that acknowledges no PING is disconnected after another idleTimeo
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const requested = Promise.withResolvers<void>();
-  const waterBed = (): Promise<object> => {
-    requested.resolve();
-    return new Promise(() => {});
-  };
+  const waterBed = async (): Promise<object> => (requested.resolve(), await new Promise(() => {}));
   await using connection = await openGreenhouse(openFrames, { waterBed }, { limits: { idleTimeoutMs: 1000 } });
   connection.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
   await requested.promise;

@@ -124,10 +124,7 @@ describe("the load of a gateway", () => {
   ] as const)("counts a connection and request over HTTP/$version until the response ends", async (row) => {
     const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
-    const answer = (): Promise<EndpointResponse> => {
-      requested.resolve();
-      return page.promise;
-    };
+    const answer = async (): Promise<EndpointResponse> => (requested.resolve(), await page.promise);
     const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
     expect(gateway.load).toEqual(loadOf(row.transport, 0));
     const answered = exchange(await gateway.listen(), row.version, { httpMethod: "GET", path: "/page", header: [] });
@@ -234,10 +231,7 @@ test.each([
   { name: "a longer timeout does not resolve later", timesMs: [20, 600_000] },
 ])("a second drain() with $name", async ({ timesMs: [first = 0, second = 0] }) => {
   const started = Promise.withResolvers<void>();
-  const stuck = (): Promise<never> => {
-    started.resolve();
-    return new Promise(() => {});
-  };
+  const stuck = async (): Promise<never> => (started.resolve(), await new Promise(() => {}));
   await using connection = await openGreenhouse(openHttp1, { waterBed: stuck });
   connection.request({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") });
   await within(started.promise, "the call");
@@ -248,7 +242,6 @@ test.each([
 
 /** Sends a request on a connection, and returns the connection. */
 type OpenCall = (address: Address, request: HttpRequest) => Promise<Disposable>;
-
 const certificate = createCertificate("localhost");
 
 describe.each<{ version: string; listen: ListenOptions; openCall: OpenCall }>([

@@ -9,7 +9,6 @@ import { whole } from "../../../testing/src/http2/http2-requests.ts";
 
 /** How many connections are served beyond the limit. */
 const maxSpare = 64;
-
 const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
 const getSlow = { ...get, path: "/slow" } as const;
 const response = { httpStatus: 200, body: "" };
@@ -18,10 +17,7 @@ const response = { httpStatus: 200, body: "" };
 async function startGateway(connections: number, options: ListenOptions = { host: "127.0.0.1" }) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let begun = 0;
-  const answerSlowly = () => {
-    begun++;
-    return released.then(() => response);
-  };
+  const answerSlowly = async () => (begun++, await released.then(() => response));
   const gateway = createTestGateway({
     routes: () => {},
     limits: { connections },

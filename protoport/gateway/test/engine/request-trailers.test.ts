@@ -42,7 +42,6 @@ const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer 
 
 /** A response, and its call's record. */
 type Outcome = { readonly fields: readonly string[]; readonly body: string; readonly records: readonly unknown[] };
-
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
 
 const transports: readonly { readonly name: string; readonly http2: Http2Server; readonly send: Send }[] = [

@@ -27,10 +27,7 @@ beforeEach(async () => {
   running = new Map();
   greenhouse = await startGreenhouse(
     {
-      waterBed: async ({ note }) => {
-        await run(note);
-        return { note };
-      },
+      waterBed: async ({ note }) => (await run(note), { note }),
       async *watchReadings({ sensor }) {
         yield { sensor };
         await run(sensor);

@@ -86,7 +86,6 @@ const servers: readonly { name: string; version: HttpVersion; create: typeof cre
 
 /** Sensors whose messages are over the limit of 1000 bytes. */
 const longNames = new Map(Object.entries({ large: "x".repeat(1000), wide: "€".repeat(400) }));
-
 let begun = Promise.withResolvers<HandlerContext>();
 
 async function* watchReadings(

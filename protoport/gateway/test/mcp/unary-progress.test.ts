@@ -129,10 +129,7 @@ describe("a unary call with a progress token", () => {
     const begun = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
-        waterBed: () => {
-          begun.resolve();
-          return new Promise<never>(() => {});
-        },
+        waterBed: async () => (begun.resolve(), await new Promise<never>(() => {})),
       },
       { mcp: createMcp({ tools: ["greenhouse.v1.*"] }) },
     );

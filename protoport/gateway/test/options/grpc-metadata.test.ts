@@ -56,9 +56,8 @@ describe("grpcMetadata", () => {
 
     test.each("authorization cookie x-forwarded-for content-type grpc-timeout connect-timeout-ms te".split(" "))(
       "does not accept %s with the prefix",
-      async (name) => {
-        expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
-      },
+      async (name) =>
+        expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` }),
     );
 
     test("sends response header fields with and without the prefix", async () => {

@@ -85,7 +85,6 @@ const checks: Readonly<Record<Form, AdmitProcedure>> = {
 };
 /** How `admit` returns its function. */
 const admits = ["returns", "resolves"] as const;
-
 expectNoUnhandledRejections();
 
 describe.each(admits)("the function that admit %s", (admitForm) => {
@@ -209,10 +208,7 @@ describe("a call that admit checks", () => {
   test("reaches its interceptors in the same turn if admit is synchronous", async () => {
     const order: string[] = [];
     const admit = (): AdmitProcedure => (queueMicrotask(() => order.push("microtask")), () => {});
-    const interceptor: Interceptor = (next) => (request) => {
-      order.push("interceptor");
-      return next(request);
-    };
+    const interceptor: Interceptor = (next) => async (request) => (order.push("interceptor"), await next(request));
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { admit, interceptors: [interceptor] });
     await greenhouse.gateway.fetch(new Request("http://orders.example/sensors/7/reading"));
     expect(order).toEqual(["interceptor", "microtask"]);

@@ -222,7 +222,6 @@ test("a response is reported once even if writing it closes the stream", async (
 
 /** A value that the types do not allow, but that an application in JavaScript may return. */
 const withoutTypes = (): object => ({ note: 7 });
-
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
 
 describe("the fault for an unwritable response", () => {

@@ -10,7 +10,6 @@ import { encodeEnvelope, throws, within } from "../../../testing/src/index.ts";
 
 /** The envelope of an empty message. */
 const empty = toEnvelope(Buffer.alloc(0));
-
 type Method = "getReading" | "watchReadings";
 
 /** Sends a call through an interceptor to a server whose responses cannot be decoded. Returns the response's body. */

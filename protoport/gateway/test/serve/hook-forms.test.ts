@@ -75,7 +75,6 @@ const hooks: Readonly<Record<Hook, Row>> = { admit: { wants: deciding },
 };
 
 const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, refusal);
-
 expectNoUnhandledRejections();
 
 function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {

@@ -160,10 +160,9 @@ describe("a request whose body names the RPC", () => {
 
   test("aborts the signal of its handler when its client disconnects", async () => {
     const begun = Promise.withResolvers<HandlerContext>();
-    await using greenhouse = await startGuarded((_, context) => {
-      begun.resolve(context);
-      return new Promise(() => {});
-    });
+    await using greenhouse = await startGuarded(
+      async (_, context) => (begun.resolve(context), await new Promise(() => {})),
+    );
     using connection = await openHttp1(greenhouse.address);
     connection.request(call({}, [gardener]));
     const { signal } = await within(begun.promise, "the handler");

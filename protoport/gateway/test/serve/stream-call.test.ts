@@ -116,27 +116,23 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
     expect(await readAll(stream)).toEqual({ sensors: ["before", "after"], error: undefined });
   });
 
-  test.each<[name: string, watch: (closed: () => void) => AsyncGenerator<{ sensor: string }>]>([
-    [
-      "continues",
-      async function* (closed) {
+  test.each<[name: string, watch: (closed: () => void) => AsyncGenerator<{ sensor: string }>]>(
+    Object.entries({
+      continues: async function* (closed) {
         try {
           for (let count = 0; ; count += 1) yield { sensor: String(count) };
         } finally {
           closed();
         }
       },
-    ],
-    [
-      "waits for its signal",
-      async function* (closed) {
+      "waits for its signal": async function* (closed) {
         yield { sensor: "0" };
         yield { sensor: "1" };
         closed();
         await stuck;
       },
-    ],
-  ])("whose handler %s is reported as cancelled after a disconnect", async (_name, watch) => {
+    }),
+  )("whose handler %s is reported as cancelled after a disconnect", async (_name, watch) => {
     const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({

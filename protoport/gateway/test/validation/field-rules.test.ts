@@ -17,7 +17,6 @@ import { exampleOf } from "../../src/validation/field-rules.ts";
 
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
 type Change = (file: FileDescriptorProto) => void;
-
 const trusted = await openValidation();
 const untrusted = await openValidation({ untrusted: true });
 

@@ -35,10 +35,7 @@ test.each(places)("findRules counts a pattern for %s only once", (_, at) => {
 
 test.each(places)("CEL expressions for %s belong to their field", (_, at) => {
   const { expressions } = rulesWith(at({ celExpression: ["a"], cel: [{ expression: "b" }] }));
-  expect([...expressions]).toEqual([
-    ["b", "notes.Note.text0"],
-    ["a", "notes.Note.text0"],
-  ]);
+  expect([...expressions]).toEqual(Object.entries({ b: "notes.Note.text0", a: "notes.Note.text0" }));
 });
 
 test("findRules adds up the pattern lengths of strings, bytes and map keys", () => {
@@ -48,24 +45,20 @@ test("findRules adds up the pattern lengths of strings, bytes and map keys", () 
   expect(rulesWith(string, bytes, map)).toMatchObject({ owners: 3, patternCharacters: 6 });
 });
 
-test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
-  [
-    "a message",
-    (note) => {
+test.each<readonly [place: string, add: (note: DescriptorProto) => void]>(
+  Object.entries({
+    "a message": (note) => {
       note.options = create(MessageOptionsSchema);
       setExtension(note.options, validate.message, create(validate.MessageRulesSchema, { celExpression: ["a"] }));
     },
-  ],
-  [
-    "a oneof",
-    (note) => {
+    "a oneof": (note) => {
       const options = create(OneofOptionsSchema);
       setExtension(options, validate.oneof, create(validate.OneofRulesSchema, { required: true }));
       note.oneofDecl.push(create(OneofDescriptorProtoSchema, { name: "text", options }));
       for (const field of note.field) field.oneofIndex = 0;
     },
-  ],
-])("findRules finds a message type with rules for %s only", (_, add) => {
+  }),
+)("findRules finds a message type with rules for %s only", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

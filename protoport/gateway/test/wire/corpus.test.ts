@@ -7,7 +7,6 @@ import { canFetchSend, exchangeFetch, heldRows, kitchenSinkOptions, openHttp1, o
 
 /** The ways that `npm test` combines, because it sends every request over HTTP/2. */
 const repeatedWays = ["HTTP/1.1", "Fetch"];
-
 const { fetch } = createFetchGateway(kitchenSinkOptions);
 const gateway = shared(() => startKitchenSink());
 const http2 = shared(() => openHttp2(gateway.address));

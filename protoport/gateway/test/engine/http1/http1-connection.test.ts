@@ -89,11 +89,9 @@ async function openRequested(timeoutCheckIntervalMs = 1000, request = get): Prom
   return ends;
 }
 
-describe.each<[name: string, read: ReadBody]>([
-  ["in pieces", readPieces],
-  ["in one piece", readCompletely],
-  ["after its end", readLater],
-])("a request body read %s", (_name, read) => {
+describe.each<[name: string, read: ReadBody]>(
+  Object.entries({ "in pieces": readPieces, "in one piece": readCompletely, "after its end": readLater }),
+)("a request body read %s", (_name, read) => {
   test.each([1, 1024, 20_000, 60_000])("arrives unchanged (length %i)", async (length) => {
     const bytes = Promise.withResolvers<Uint8Array>();
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {

@@ -17,7 +17,6 @@ type Wave = (i: number) => readonly Frame[];
 
 /** A flood, and how many waves pass. */
 type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, allowed: number];
-
 const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
 const priorityFrame = frame(frameType.priority, 0, 1, Buffer.concat([uint32(0), Buffer.from([16])]));
 const emptyData = dataFrame(1, Buffer.alloc(0));

@@ -53,10 +53,7 @@ describe.each(http2Servers)("an HTTP/2 call (%s)", (http2) => {
 
 test("a stream error for an invalid frame is reported as a client error", async () => {
   const started = Promise.withResolvers<void>();
-  const waterBed = (): Promise<never> => {
-    started.resolve();
-    return never;
-  };
+  const waterBed = async (): Promise<never> => (started.resolve(), await never);
   await using connection = await openGreenhouse(openFrames, { waterBed });
   sendUnaryCall(connection, 1, waterBedProcedure);
   await within(started.promise, "the handler");

@@ -31,7 +31,6 @@ const maxGrowthBytes = 16 * 1024 * 1024;
 
 /** Number of inputs that run concurrently. If they reach a new block together, they run again in halves. */
 const batchInputs = 64;
-
 const session = new Session();
 session.connect();
 session.post("Profiler.enable");
@@ -110,7 +109,6 @@ const watchdog = `
     }
   }, 100);`;
 new Worker(watchdog, { eval: true, workerData: { running, counter } }).unref();
-
 const show = ({ target, bytes }: Input): string => `--input ${target}:${bytes.toString("hex")}`;
 
 /** Runs inputs concurrently, and records the problems. */
@@ -146,7 +144,6 @@ const untilMs = performance.now() + (replayed === undefined ? Number(values.seco
 const problems: string[] = [];
 let done = 0;
 let warmBytes: number | undefined;
-
 process.on("uncaughtException", (error) => problems.push(`an uncaught error: ${error.stack ?? error.message}`));
 while (problems.length === 0 && (queue.length > 0 || performance.now() < untilMs)) {
   const isFirst = queue.length > 0;

@@ -15,9 +15,7 @@ import { openValidation } from "../../../src/validation/index.ts";
 // The schema for a message with a rule accepts a value if and only if the server accepts it.
 
 const validation = await openValidation();
-
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
-
 const types = FieldDescriptorProto_Type;
 
 /** The forms that field `f` can have, and the values that are tried. */
@@ -220,7 +218,6 @@ function open(form: FieldForm, rules: Rules): Readonly<Record<"schema" | "server
 }
 
 type Accepts = (value: unknown) => boolean;
-
 const named = rows.map((row) => ({ ...row, name: `${row.field}: ${describe(row.rules)}` }));
 
 function describe({ type, required = false }: Rules): string {

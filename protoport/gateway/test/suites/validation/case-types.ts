@@ -8,7 +8,6 @@ import { buildStep } from "../../../../testing/src/process/build-step.ts";
 
 /** The module with the messages by which protovalidate implementations are tested. */
 const casesModule = "github.com/bufbuild/protovalidate@v1.2.2";
-
 const casesFolder = "proto/protovalidate-testing/buf/validate/conformance/cases";
 
 /** The cases' message types, each with an RPC whose request it is. */

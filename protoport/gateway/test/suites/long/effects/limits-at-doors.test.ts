@@ -254,8 +254,7 @@ describe.each(rows)("$about", ({ about, options, observe }) => {
 
   test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
     "over $name, the documented limit applies",
-    async ({ name, want }) => {
-      expect(await observe({ every, name, isLimited: want !== undefined && want !== unlimited })).toBe(want);
-    },
+    async ({ name, want }) =>
+      expect(await observe({ every, name, isLimited: want !== undefined && want !== unlimited })).toBe(want),
   );
 });

@@ -23,7 +23,6 @@ afterAll(() => folder[Symbol.dispose]());
 const hourMs = 3_600_000;
 /** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
-
 const tenantKey = createContextKey("nobody");
 
 const usual: GatewayOptions = {

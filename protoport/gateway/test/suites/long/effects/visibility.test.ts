@@ -29,9 +29,7 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
 }
 
 type Received = { readonly method: DescMethod; readonly note: string; readonly mode: number | undefined };
-
 const received: Received[] = [];
-
 const kept = { bed: 1n, liters: 2, note: "secret", mode: 2 };
 
 const recordRequests: Interceptor = (next) => (request) => {

@@ -19,7 +19,6 @@ import { createGateway, type GatewayOptions, type VisibilityOptions, visibleServ
 const services = restrictedServices();
 const greenhouse = services.find(isGreenhouse) ?? GreenhouseService;
 const maintenance = services.find(({ name }) => name === "Maintenance") ?? greenhouse;
-
 const noRoutes: GatewayOptions["routes"] = () => undefined;
 
 test.each<[owner: string, option: string, open: (visibility: VisibilityOptions) => unknown]>([
@@ -85,10 +84,7 @@ describe("validation of a visible enum with defined_only", () => {
         ...(isValidated && { validation: await openValidation() }),
         routes: (router) =>
           router.service(service, {
-            waterBed: (request) => {
-              received = Reflect.get(request, "mode");
-              return {};
-            },
+            waterBed: (request) => ((received = Reflect.get(request, "mode")), {}),
           }),
       });
       const headers = { "content-type": type };

@@ -116,10 +116,7 @@ describe.each([
   test("is freed when the client disconnects during admission", async () => {
     const undecided = Promise.withResolvers<void>();
     const events = new EventEmitter();
-    const admit: Admit = () => {
-      events.emit("admit");
-      return undecided.promise;
-    };
+    const admit: Admit = async () => (events.emit("admit"), await undecided.promise);
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
     const request = requestWith(60_000);
     const leaveAll = async (transport: Transport): Promise<void> => {

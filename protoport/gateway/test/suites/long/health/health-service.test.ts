@@ -36,10 +36,7 @@ async function serve(tank: ServerPart = {}): Promise<Served> {
   return {
     health: createClient(Health, transport),
     address: { address, port },
-    drain: () => {
-      readiness.startDraining();
-      return gateway.drain(5_000);
-    },
+    drain: async () => (readiness.startDraining(), await gateway.drain(5_000)),
     [Symbol.asyncDispose]: () => gateway.close(),
   };
 }

@@ -26,7 +26,6 @@ type Value<Options> = Partial<Options> | ((record: (what: unknown) => void) => P
 type Effect<Options> = readonly [sent: Sent, on: Value<Options>, off?: Value<Options>];
 /** An option without an effect does not compile. */
 type Effects<Options> = Readonly<Record<keyof Options, Effect<Options>>>;
-
 const pattern = (value: string, httpMethod: "get" | "post") => ({ case: httpMethod, value }) as const;
 const rules: NonNullable<RestOptions["rules"]> = [
   { selector: `${GreenhouseService.typeName}.WatchReadings`, pattern: pattern("/sensors/{sensor}/readings", "get") },

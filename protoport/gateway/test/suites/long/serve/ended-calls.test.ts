@@ -34,10 +34,7 @@ test("a call reaches neither interceptor nor handler if its deadline passes whil
   const slow: Compression = {
     name: "gzip",
     compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
-    decompress: async (bytes) => {
-      await responded.promise;
-      return new Uint8Array(gunzipSync(bytes));
-    },
+    decompress: async (bytes) => (await responded.promise, new Uint8Array(gunzipSync(bytes))),
   };
   await using greenhouse = await startWatched({ acceptCompression: [slow] });
   const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
@@ -87,10 +84,7 @@ test.each(
 
 test("a call gets DEADLINE_EXCEEDED if its deadline passes while its response is compressed", async () => {
   const responded = Promise.withResolvers<void>();
-  const compress: Compression["compress"] = async (bytes) => {
-    await responded.promise;
-    return unchanged(bytes);
-  };
+  const compress: Compression["compress"] = async (bytes) => (await responded.promise, await unchanged(bytes));
   const slow: Compression = { name: "gzip", compress, decompress: unchanged };
   await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
   // The request has no body that could arrive later, so the response is compressed in the same turn.
@@ -127,10 +121,7 @@ test("a stream that an interceptor returns after its deadline is closed", async 
   const message: AsyncIterable<never> = {
     [Symbol.asyncIterator]: () => ({
       next: () => Promise.reject(new Error("asked")),
-      return: () => {
-        ended.resolve();
-        return Promise.resolve({ done: true, value: undefined });
-      },
+      return: async () => (ended.resolve(), { done: true, value: undefined }),
     }),
   };
   const slow: Interceptor = () => async (request) => {

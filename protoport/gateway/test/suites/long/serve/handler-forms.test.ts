@@ -14,7 +14,6 @@ type Client = ReturnType<typeof greenhouseClient>;
 
 /** A call's outcome, which has its messages by sensor or note, and its error. */
 type End = { readonly messages: readonly string[]; readonly code: Code | undefined };
-
 const one = { sensor: "one" };
 
 async function* readings(): AsyncGenerator<{ sensor: string }> {
@@ -131,7 +130,6 @@ const errors = [
 ];
 
 expectNoUnhandledRejections();
-
 let current: { readonly handlers: Greenhouse; readonly interceptor?: Interceptor } = { handlers: {} };
 let reportedFaults = 0;
 
@@ -220,10 +218,7 @@ const interceptorForms: readonly { readonly form: string; readonly create: (fail
   { form: "throws after its handler", create: (fail) => (next) => (request) => next(request).then(fail) },
   {
     form: "rejects after its handler",
-    create: (fail) => (next) => async (request) => {
-      await next(request);
-      return fail();
-    },
+    create: (fail) => (next) => async (request) => (await next(request), fail()),
   },
 ];
 

@@ -26,10 +26,7 @@ const decompress: Compression["decompress"] = async (bytes) => new Uint8Array(by
 async function start(format: Format, waterBed: () => object): Promise<Stuck> {
   const began = Promise.withResolvers<void>();
   const shutdown = new AbortController();
-  const compress = (): Promise<never> => {
-    began.resolve();
-    return new Promise(() => {});
-  };
+  const compress = async (): Promise<never> => (began.resolve(), await new Promise(() => {}));
   const greenhouse = await startGreenhouse(
     { waterBed },
     {

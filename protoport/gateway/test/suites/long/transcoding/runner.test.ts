@@ -296,7 +296,6 @@ test("the command adds the base URL's path to request paths", async () => {
 const items = [{ text: '"}\\' }, { text: "{[" }];
 const [first, second] = items.map((item) => JSON.stringify(item));
 const error = '{"code":13,"message":"as asked"}';
-
 const failedEvents = `data: ${first}\n\ndata: ${second}\n\nevent: error\ndata: ${error}\n\n`;
 
 test.each([

@@ -309,10 +309,7 @@ describe("a server stream on REST", () => {
   ])("$name sends no header before its first message", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
-    const fail = async (): Promise<never> => {
-      asked.resolve();
-      return await failure.promise;
-    };
+    const fail = async (): Promise<never> => (asked.resolve(), await failure.promise);
     const failing = async function* () {
       yield await fail();
     };

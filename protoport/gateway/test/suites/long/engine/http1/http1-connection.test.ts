@@ -155,10 +155,7 @@ describe("load.backlogBytes", () => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
-        waterBed: async () => {
-          await slow.promise;
-          return { note: "n" };
-        },
+        waterBed: async () => (await slow.promise, { note: "n" }),
       },
       // In the meantime, the deadlines of these connections are not checked.
       { endpoints: [page], limits: { backlogBytes: 256 * kib } },

@@ -41,7 +41,6 @@ const coders = {
 
 /** A started body. Its response is `undefined` if the handler has read the first line. */
 type Begun = { readonly upload: Upload; readonly response: HttpResponse | undefined };
-
 type Version = Parameters<typeof openUpload>[1];
 let sensorsSoFar = 0;
 

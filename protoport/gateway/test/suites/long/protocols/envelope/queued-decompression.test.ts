@@ -74,7 +74,6 @@ const bombBytes = 2 ** 24;
 const bombs = 100;
 /** An uncompressed 70 KB message. */
 const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `order ${id ** 3}` }))));
-
 const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 };
 
 test.each([
