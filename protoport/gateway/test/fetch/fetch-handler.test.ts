@@ -268,8 +268,7 @@ describe("a client disconnect over Fetch", () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
     const handle: Endpoint["handle"] = async () => (controller.abort(), { httpStatus: 200, body: "late" });
-    const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
-      reported.resolve({ httpStatus, code: error?.code });
+    const onResponse = ({ httpStatus, error }: CompletedRequest) => reported.resolve({ httpStatus, code: error?.code });
     const fetch = serveByFetch({}, { endpoints: [{ path: "/page", open: true, handle }], onResponse });
     const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
     expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);

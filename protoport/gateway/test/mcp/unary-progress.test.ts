@@ -93,13 +93,9 @@ describe("a unary call with a progress token", () => {
 
   const bearer = { "www-authenticate": "Bearer" };
   test.each([
-    { name: "an error", outcome: () => fail(Code.Aborted), text: "ABORTED: dry" },
-    {
-      name: "an UNAUTHENTICATED error",
-      outcome: () => fail(Code.Unauthenticated, bearer),
-      text: "UNAUTHENTICATED: dry",
-    },
-  ])("gets $name as an event after the first notification", async ({ outcome, text }) => {
+    ["an error", () => fail(Code.Aborted), "ABORTED: dry"],
+    ["an UNAUTHENTICATED error", () => fail(Code.Unauthenticated, bearer), "UNAUTHENTICATED: dry"],
+  ])("gets %s as an event after the first notification", async (_name, outcome, text) => {
     const { httpStatus, body } = await callDuring(1, stateless, outcome);
     expect(httpStatus).toBe(200);
     const want = [progress(5), { id: 1, result: { isError: true, content: [{ text }] } }];

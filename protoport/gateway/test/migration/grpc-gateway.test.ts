@@ -30,9 +30,7 @@ class Gateways implements AsyncDisposable {
 
   async #start(options: readonly (keyof RestServiceOptions)[]): Promise<readonly [Gateway, Address]> {
     const service = Object.fromEntries(options.map((name) => [name, true]));
-    const gateway = createGateway(
-      migrationOptions({ service: () => service }, (signal) => void this.waiting.push(signal)),
-    );
+    const gateway = createGateway(migrationOptions({ service: () => service }, (stop) => void this.waiting.push(stop)));
     return [gateway, await gateway.listen({ host: "127.0.0.1", port: 0 })];
   }
 
@@ -86,7 +84,7 @@ async function disconnect(one: Case, address: Address, waiting: AbortSignal[]): 
 }
 
 const refusedOptions: GatewayOptions = {
-  routes: (router) => router.service(Refused, { getMany: (request) => request }),
+  routes: (router) => router.service(Refused, { getMany: (sent) => sent }),
 };
 
 const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.join(", ") });

@@ -39,17 +39,16 @@ test("a new version of a service renames no operation of the earlier version", (
   expect(idsOf({ ...v2, ...v1 })).toEqual(["v2_Shop_get", "v2_Shop_find", ...before]);
 });
 
-test.each<{ operationIds?: OperationIds; id: string }>([
-  { id: "v1_Admin_get" },
-  { operationIds: "service", id: "v1_Admin_get" },
-  { operationIds: "rpc", id: "get" },
-])("two RPCs with the id $id are refused unless operationIds is full", ({ operationIds, id }) => {
-  const services = { "orders.v1.Admin": { Get: ["GET /orders"] }, "stock.v1.Admin": { Get: ["GET /stock"] } };
-  expect(() => idsOf(services, operationIds)).toThrow(
-    `the operation id ${id} names orders.v1.Admin.Get and stock.v1.Admin.Get; set operationIds: full`,
-  );
-  expect(idsOf(services, "full")).toEqual(["orders_v1_Admin_get", "stock_v1_Admin_get"]);
-});
+test.each<[id: string, operationIds?: OperationIds]>([["v1_Admin_get"], ["v1_Admin_get", "service"], ["get", "rpc"]])(
+  "two RPCs with the id %s are refused unless operationIds is full",
+  (id, operationIds) => {
+    const services = { "orders.v1.Admin": { Get: ["GET /orders"] }, "stock.v1.Admin": { Get: ["GET /stock"] } };
+    expect(() => idsOf(services, operationIds)).toThrow(
+      `the operation id ${id} names orders.v1.Admin.Get and stock.v1.Admin.Get; set operationIds: full`,
+    );
+    expect(idsOf(services, "full")).toEqual(["orders_v1_Admin_get", "stock_v1_Admin_get"]);
+  },
+);
 
 test("an RPC without a route does not clash", () =>
   expect(idsOf({ "orders.v1.Admin": { Get: ["GET /orders"] }, "stock.v1.Admin": { Get: [] } })).toEqual([

@@ -36,8 +36,7 @@ async function exchange(address: Address, request: string, { header = [], body }
   };
 }
 
-const sinkOf = (init: MessageInitShape<typeof SinkSchema>): Uint8Array =>
-  toBinary(SinkSchema, create(SinkSchema, init));
+const sinkOf = (init: MessageInitShape<typeof SinkSchema>) => toBinary(SinkSchema, create(SinkSchema, init));
 
 const startWith = (rest: RestOptions): Promise<TestGateway> => startKitchenSink({ nameOptions: false, rest });
 

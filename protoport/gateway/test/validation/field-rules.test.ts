@@ -1,17 +1,21 @@
 // oxfmt-ignore
-import { create, createFileRegistry, type DescField, type DescMessage, type MessageInitShape
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, createRegistry, type DescField, type DescMessage, type DescService,
+  type MessageInitShape, type Registry, setExtension } from "@bufbuild/protobuf";
 // oxfmt-ignore
 import { DescriptorProtoSchema, FieldDescriptorProto_Label, FieldDescriptorProto_Type, FieldDescriptorProtoSchema,
   type FileDescriptorProto, FileDescriptorProtoSchema, OneofDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 // oxfmt-ignore
-import { type FieldRulesSchema, file_buf_validate_validate
+import { type FieldRulesSchema, file_buf_validate_validate, StringRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { ReceiptSchema } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { notesWith } from "../../../testing/src/gateway/notes.ts";
-import { openValidation } from "../../src/validation/index.ts";
+import { notesWith, withPredefined } from "../../../testing/src/gateway/notes.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
+// oxfmt-ignore
+import { AccountSchema, AddressSchema, ReceiptSchema, SignupService
+} from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { exampleOf } from "../../src/validation/field-rules.ts";
+import { openValidation } from "../../src/validation/index.ts";
 
 // What documents say about fields with rules.
 
@@ -56,16 +60,14 @@ const maps: Change = (file) => {
   }
 };
 
-test.each<{ readonly name: string; readonly rules: readonly Rules[]; readonly change?: Change; readonly want: string }>(
-  [
-    { name: "marked as required", rules: [{ required: true }], want: "required, also if untrusted" },
-    { name: "that must not be empty", rules: [string({ minLen: 1n })], want: "required" },
-    { name: "that may be empty", rules: [string({ maxLen: 9n }), { required: true }], want: "optional" },
-    { name: "without rules", rules: [{}], want: "optional" },
-    { name: "in a oneof of two", rules: [{ required: true }, {}], change: inOneof, want: "optional" },
-    { name: "in a oneof of one", rules: [{ required: true }], change: inOneof, want: "required, also if untrusted" },
-  ],
-)("a field $name is $want for isRequired", ({ rules, change, want }) => {
+test.each<[name: string, want: string, rules: readonly Rules[], change?: Change]>([
+  ["marked as required", "required, also if untrusted", [{ required: true }]],
+  ["that must not be empty", "required", [string({ minLen: 1n })]],
+  ["that may be empty", "optional", [string({ maxLen: 9n }), { required: true }]],
+  ["without rules", "optional", [{}]],
+  ["in a oneof of two", "optional", [{ required: true }, {}], inOneof],
+  ["in a oneof of one", "required, also if untrusted", [{ required: true }], inOneof],
+])("a field %s is %s for isRequired", (_name, want, rules, change) => {
   const field = firstField(noteWith(rules, change));
   expect([trusted.isRequired(field), untrusted.isRequired(field)]).toEqual([
     want !== "optional",
@@ -148,4 +150,65 @@ test.each([
   { keywords: { exclusiveMinimum: 1, exclusiveMaximum: 2 }, want: 1.5 },
 ])("exampleOf returns $want for the keywords $keywords of a field", ({ keywords, want }) => {
   expect(exampleOf(keywords)).toBe(want);
+});
+
+// The predefined rule `notes.short`, an extension of string rules that CEL evaluates.
+
+/** Returns a registry with `notes.short`, and with `notes.Notes`, whose request has a string field for each rule. */
+function registryWith(...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]): Registry {
+  const file = create(FileDescriptorProtoSchema, withPredefined(notesWith(...rules)));
+  return createFileRegistry(file, () => file_buf_validate_validate);
+}
+
+/** Returns rules for a string field that must be short. */
+function shortText(): MessageInitShape<typeof FieldRulesSchema> {
+  const short = registryWith().getExtension("notes.short") ?? expect.unreachable("no extension");
+  const value = create(StringRulesSchema);
+  setExtension(value, short, true);
+  return { type: { case: "string", value } };
+}
+
+const registry = registryWith(shortText());
+const notes = registry.getService("notes.Notes") ?? expect.unreachable("no service");
+const none: Partial<ServiceImpl<DescService>> = {};
+const handlers = Object.assign(none, { add: () => ({}) });
+
+test.each([
+  { name: "accepts a request that satisfies", text0: "12345678", httpStatus: 200 },
+  { name: "refuses a request that violates", text0: "123456789", httpStatus: 400 },
+])("the gateway $name a predefined rule", async ({ text0, httpStatus }) => {
+  const validation = await openValidation();
+  const { fetch } = createTestGateway({ routes: (router) => router.service(notes, handlers), validation });
+  const response = await fetch(
+    new Request("http://gateway/notes.Notes/Add", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text0 }),
+    }),
+  );
+  expect(response.status).toBe(httpStatus);
+});
+
+test("accepts evaluates the predefined rules of the message's file", async () => {
+  const validation = await openValidation();
+  const note = registry.getMessage("notes.Note") ?? expect.unreachable("no message");
+  expect(["12345678", "123456789"].map((text0) => validation.accepts(note, { text0 }))).toEqual([true, false]);
+});
+
+test("the gateway does not start if a predefined rule cannot be compiled", async () => {
+  const validation = await openValidation();
+  const file = create(FileDescriptorProtoSchema, withPredefined(notesWith(), "size(this"));
+  const broken = createFileRegistry(file, () => file_buf_validate_validate);
+  expect(() => validation.prepare([notes], broken)).toThrow(/\n- notes\.short: /);
+});
+
+test("validation checks only types that are requests with rules", async () => {
+  const checkOf = (await openValidation()).prepare([SignupService], createRegistry(SignupService));
+  const types = [AccountSchema, ReceiptSchema, AddressSchema];
+  expect(types.map((type) => typeof checkOf(type))).toEqual(["function", "undefined", "undefined"]);
+});
+
+test("untrusted validation refuses a predefined rule in CEL", async () => {
+  const validation = await openValidation({ untrusted: true });
+  expect(() => validation.prepare([notes], registry)).toThrow("notes.short has a rule in CEL");
 });

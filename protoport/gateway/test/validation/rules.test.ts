@@ -11,8 +11,7 @@ import { findRules, type Rules } from "../../src/validation/rules.ts";
 type Given = MessageInitShape<typeof validate.FieldRulesSchema>;
 
 /** Returns rules for a message whose fields have the given ones. */
-const rulesWith = (...rules: readonly Given[]): Rules =>
-  rulesIn(create(FileDescriptorProtoSchema, notesWith(...rules)));
+const rulesWith = (...rules: readonly Given[]) => rulesIn(create(FileDescriptorProtoSchema, notesWith(...rules)));
 
 function rulesIn(file: FileDescriptorProto): Rules {
   const note = createFileRegistry(file, () => validate.file_buf_validate_validate).getMessage("notes.Note");

@@ -116,8 +116,7 @@ describe("flood limits", () => {
       },
     });
     connection.send(begun(1));
-    for (let sent = 0; sent < body.byteLength; sent++)
-      await connection.readUntil(({ type }) => type === frameType.data);
+    for (let at = 0; at < body.byteLength; at++) await connection.readUntil(({ type }) => type === frameType.data);
     connection.send(...Array.from({ length: 50 }, () => replies).flat());
     expect(await isAlive(connection, frame(frameType.settings, 0, 0))).toBe(true);
   });

@@ -283,7 +283,7 @@ describe("an HTTP rule", () => {
 const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
 for (const value of proto.enumType.flatMap((desc) => desc.value))
   if (value.name === "COLOR_RED") value.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
-const restrictedSink = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), {
+const hiddenSink = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), {
   allow: [],
 });
 
@@ -293,9 +293,9 @@ test.each<[name: string, sent: MessageInitShape<typeof SinkSchema>, want: Messag
   ["a list", { colors: [Color.RED, Color.UNSPECIFIED] }, { colors: [Color.UNSPECIFIED] }],
   ["a map", { palette: { a: Color.RED, b: Color.UNSPECIFIED } }, { palette: { b: Color.UNSPECIFIED } }],
 ])("HiddenParts removes a hidden enum value from %s", (_name, sent, want) => {
-  const desc = restrictedSink.types.getMessage(SinkSchema.typeName) ?? expect.unreachable();
+  const desc = hiddenSink.types.getMessage(SinkSchema.typeName) ?? expect.unreachable();
   const sink = create(SinkSchema, sent);
-  HiddenParts.of([restrictedSink], undefined)?.removeFrom(desc, sink);
+  HiddenParts.of([hiddenSink], undefined)?.removeFrom(desc, sink);
   expect(sink).toEqual(create(SinkSchema, want));
 });
 

@@ -66,9 +66,7 @@ test("a stream of gRPC-Web text is refused if it ends within a group of four cha
   expect(join(decodeTextPieces(from([Buffer.from("cGxhb")])))).rejects.toEqual(refused));
 
 function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
-  const ends = [...new Set([...cuts.filter((cut) => cut < bytes.byteLength), bytes.byteLength])].toSorted(
-    (a, b) => a - b,
-  );
+  const ends = [...new Set([...cuts.filter((a) => a < bytes.byteLength), bytes.byteLength])].toSorted((a, b) => a - b);
   return ends.map((end, at) => bytes.subarray(at === 0 ? 0 : ends[at - 1], end));
 }
 

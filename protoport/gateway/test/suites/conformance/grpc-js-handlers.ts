@@ -106,8 +106,7 @@ function toContext(call: Call): Context {
 function toMetadata(headers: Headers): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of headers) {
-    for (const part of value.split(", "))
-      metadata.add(name, name.endsWith("-bin") ? Buffer.from(part, "base64") : part);
+    for (const one of value.split(", ")) metadata.add(name, name.endsWith("-bin") ? Buffer.from(one, "base64") : one);
   }
   return metadata;
 }

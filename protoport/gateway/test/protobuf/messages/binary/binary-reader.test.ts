@@ -21,8 +21,7 @@ const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
 /** Returns a sink that is nested this many levels deep. */
 function nested(depth: number): number[] {
   let bytes: number[] = [];
-  for (let level = 1; level < depth; level += 1)
-    bytes = [...tag(field.child, length), ...integer(bytes.length), ...bytes];
+  for (let level = 1; level < depth; level++) bytes = [...tag(field.child, length), ...integer(bytes.length), ...bytes];
   return bytes;
 }
 

@@ -44,9 +44,7 @@ function print(paths: readonly string[]): string | undefined {
 
 describe("printFieldMask()", () => {
   const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,5}$/);
-  const path = fc
-    .array(fc.oneof(name, fc.constant("*")), { minLength: 1, maxLength: 3 })
-    .map((names) => names.join("."));
+  const path = fc.array(fc.oneof(name, fc.constant("*")), { minLength: 1, maxLength: 3 }).map((all) => all.join("."));
   test.each([
     { paths: [], want: "" },
     { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },

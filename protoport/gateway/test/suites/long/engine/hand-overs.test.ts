@@ -63,9 +63,8 @@ let gateway: Gateway | undefined;
 let uncaught: unknown[];
 let accepted: Socket[];
 const recordError = (error: unknown): void => void uncaught.push(error);
-const recordSocket = (message: unknown): void => {
-  if (message instanceof Object && "socket" in message && message.socket instanceof Socket)
-    accepted.push(message.socket);
+const recordSocket = (sent: unknown): void => {
+  if (sent instanceof Object && "socket" in sent && sent.socket instanceof Socket) accepted.push(sent.socket);
 };
 
 beforeEach(() => {

@@ -348,9 +348,8 @@ describe("a server stream on REST", () => {
       await nextTurn();
       yield* watchReadings(request);
     };
-    const register: GatewayOptions["routes"] = (router) =>
-      router.service(GreenhouseService, { watchReadings: inTurns });
-    const { fetch: call } = createGateway({ routes: register, rest: { rules } });
+    const serve: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, { watchReadings: inTurns });
+    const { fetch: call } = createGateway({ routes: serve, rest: { rules } });
     const timers = new Set<number>();
     let watching = true;
     const hook = createHook({

@@ -20,8 +20,7 @@ describe.each([100, 101, 1000])("a message with %i fields", (count) => {
   const reader = messageReader(desc);
   const json = toJsonString(desc, message);
   const bytes = toBinary(desc, message);
-  const readJson = (): unknown =>
-    readers.readerOf(desc).read(JSON.parse(json), { strings: 0, mayHaveLoneSurrogates: false });
+  const readJson = () => readers.readerOf(desc).read(JSON.parse(json), { strings: 0, mayHaveLoneSurrogates: false });
   const readBytes = (): unknown => readFast(reader, bytes, 100, true);
 
   test("is read from JSON and from binary", () => {
