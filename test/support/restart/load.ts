@@ -1,7 +1,9 @@
 import { Agent, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
-import { type Address, encodeEnvelope, wireFormats } from "../../../protoport/testing/src/index.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 
 /** The outcomes of a load's calls. */
 export interface LoadCounts {

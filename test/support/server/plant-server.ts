@@ -3,7 +3,9 @@ import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { assemblePlantServer } from "../../../src/server/create-plant-server.ts";
 import type { PlantServerOptions } from "../../../src/server/index.ts";
-import { type Address, type Certificate, createTestGateway, type Field } from "../../../protoport/testing/src/index.ts";
+import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
+import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 
 /** The tokens that servers under test know. */
 export const tokens = {

@@ -7,7 +7,8 @@ import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { withOpenTelemetry } from "@protoport/telemetry/opentelemetry";
-import { createTestGateway, listenOnLoopback } from "../../../protoport/testing/src/index.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
+import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the

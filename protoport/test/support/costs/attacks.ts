@@ -1,9 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import type { Address, Field } from "../../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 // oxfmt-ignore
-import { dataFrame, encodeEnvelope, frame, frameBytes, frameFlag, frameType, grpcHeader, headersFrame, resetFrame } from "../../../testing/src/index.ts";
-import type { Address, Field, Frame } from "../../../testing/src/index.ts";
+import { dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
+} from "../../../testing/src/http/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 import { openRawHttp2, type RawClient } from "./raw-client.ts";
