@@ -75,7 +75,6 @@ export class ForwardingCallee implements Callee {
   }
 
   unary(call: Call, message: Content, reply: Reply): void {
-    // A shutdown has aborted the call.
     if (call.signal.aborted) throw call.signal.reason;
     if (this.#intercept !== undefined) new InterceptedCall(call, this, message).start(this.#intercept);
     else this.forwarder.unary(call, this.#toForwarded(message, call), reply);

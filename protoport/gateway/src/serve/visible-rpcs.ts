@@ -60,7 +60,6 @@ export class VisibleRpcs {
     return methods?.find(({ name }) => name === method.name) as Method | undefined;
   }
 
-  /** Returns a registry's visible types. */
   registryOf(registry: Registry): Registry {
     const visible = [...registry].flatMap((type) =>
       this.#fileNames.has(type.file.proto.name) ? (this.#types.get(type.typeName) ?? []) : [type],

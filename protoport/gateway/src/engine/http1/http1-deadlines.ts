@@ -12,7 +12,6 @@ export interface ConnectionState {
   readonly clientClosed: boolean;
   /** Whether the client accepts interim responses. */
   readonly canProbe: boolean;
-  /** Whether the response's head has been sent. */
   readonly responseStarted: boolean;
   readonly congested: boolean;
   /** Milliseconds since the client last read buffered bytes, or 0 if the socket buffers no bytes. */

@@ -31,7 +31,6 @@ export const sectionTooLarge = -3;
 export class ClientStream extends StreamFlow<ResponseReceiver> {
   readonly #connection: FlowConnection;
   #headReceived = false;
-  /** Whether END_STREAM has been sent. */
   #endStreamSent = false;
 
   constructor(connection: FlowConnection, id: number, sendWindow: number, receiver: ResponseReceiver) {

@@ -13,7 +13,6 @@ import type { IdentifiedStream, StreamTable } from "./stream-table.ts";
 
 /** The stream members that {@link FrameHandler} uses. */
 export interface HandledStream extends SendingStream, IdentifiedStream {
-  /** Whether the peer has sent END_STREAM. */
   readonly remoteEnded: boolean;
   /**
    * Handles a DATA frame of `length` bytes including padding.

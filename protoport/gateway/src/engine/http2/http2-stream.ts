@@ -1,4 +1,4 @@
-import { ErrorCode, minFreedBytes, type IncomingBody } from "../../http/index.ts";
+import { ErrorCode, minFreedBytes, type IncomingBody, maxUnreadBodyBytes } from "../../http/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
@@ -52,7 +52,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly #contentLength: number | undefined;
   /** Whether the client waits for 100 Continue or the response before sending the body. */
   #awaitsContinue: boolean;
+  /** Number of received body bytes. `#droppedBytes` counts the bytes that were dropped after a complete response. */
   #receivedBytes = 0;
+  #droppedBytes = 0;
 
   constructor(connection: ServerStreamConnection, id: number, init: StreamInit) {
     const { contentLength, endStream, expectsContinue, sendWindow, nowMs } = init;
@@ -92,6 +94,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     // Equivalent mutant: `sendHeaders` and `end` would send the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
+      this.hasFixedWindow = trailer !== undefined;
       return this.onEndStreamSent();
     }
     this.sendHeaders(parts, false);
@@ -102,6 +105,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     if (trailer !== undefined) this.#requireBlockSize([trailer]);
+    this.hasFixedWindow = trailer !== undefined;
     this.#endReceiving();
     this.endLocalSide(piece, trailer);
   }
@@ -126,8 +130,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (!this.#isLengthPossible(last)) return ErrorCode.protocolError;
     this.remoteEnded = last;
     if (this.localEnded) {
-      this.consumed(bytes);
-      if (last && this.respondedAtMs !== 0) this.close();
+      this.#drop(bytes);
       return undefined;
     }
     try {
@@ -148,6 +151,14 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.remoteEnded) return this.close();
     this.respondedAtMs = Math.trunc(performance.now());
     this.#connection.startLingering();
+  }
+
+  #drop(bytes: number): void {
+    this.consumed(bytes);
+    if (this.respondedAtMs === 0) return;
+    if (this.remoteEnded) this.close();
+    // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
+    else if ((this.#droppedBytes += bytes) > maxUnreadBodyBytes) this.reset(ErrorCode.noError);
   }
 
   #requireBlockSize(parts: readonly Uint8Array[]): void {

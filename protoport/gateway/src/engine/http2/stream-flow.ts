@@ -32,7 +32,6 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   readonly id: number;
   /** The receiver of the stream's events. The code that uses the stream sets this field. */
   receiver: Receiver | undefined;
-  /** Whether the peer has sent END_STREAM. */
   remoteEnded: boolean;
   /** Whether we have sent END_STREAM or queued the stream's end. */
   localEnded = false;
@@ -42,6 +41,8 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   sendWindow: number;
   /** Number of received bytes that are not consumed yet, including padding. */
   protected heldBytes = 0;
+  /** Whether the peer gets no WINDOW_UPDATE for the stream: it completes a write of grpc-js, whose next write fails. */
+  protected hasFixedWindow = false;
   readonly #connection: FlowConnection;
   #receiveWindow: number;
   /** Number of consumed bytes for which no WINDOW_UPDATE was sent. */
@@ -84,9 +85,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.heldBytes -= used;
     receiveFlow.credit(used);
     this.#uncreditedBytes += used;
-    // Without a receiver, the peer must not be asked for more. If grpc-js gets a WINDOW_UPDATE before END_STREAM, its
-    // blocked write completes, and its next write fails the call.
-    if (this.remoteEnded || this.receiver === undefined) return;
+    if (this.remoteEnded || this.hasFixedWindow) return;
     if (this.#uncreditedBytes < receiveFlow.streamWindowBytes / 2) return;
     output.numbers(FrameType.windowUpdate, this.id, this.#uncreditedBytes);
     this.#receiveWindow += this.#uncreditedBytes;

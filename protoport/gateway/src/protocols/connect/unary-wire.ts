@@ -65,7 +65,6 @@ export class ConnectUnaryWire implements Wire {
     return this.#codec.isBinary === true ? take(toEnvelope(bytes)) : this.#codec.decode(bytes);
   }
 
-  // Bodies have no envelopes.
   readParts(): undefined {}
 
   #readBytes(body: Uint8Array): Uint8Array | Promise<Uint8Array> {

@@ -91,7 +91,6 @@ export class RestUnaryWire implements Wire {
     return decompressed.then((bytes) => this.#decode(bytes));
   }
 
-  // Bodies have no envelopes.
   readParts(): undefined {}
 
   readAll(): RequestMessages {

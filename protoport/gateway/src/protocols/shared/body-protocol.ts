@@ -65,7 +65,6 @@ export abstract class BodyCallWire implements Omit<Wire, "read" | "write" | "wri
     this.#readMaxBytes = readMaxBytes;
   }
 
-  // The body has been read.
   readParts(): undefined {}
 
   /** Decodes the message. Checks the size here, because the RPC's limit was unknown when the body was read. */

@@ -219,14 +219,21 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("credits an unread body only to the connection when it responds", async () => {
+  test.each([
+    { name: "to the stream and the connection when a response ends", trailer: undefined, want: [0, 1] },
+    {
+      name: "only to the connection when a trailer section ends the response",
+      trailer: encodeBlock(["a", "b"]),
+      want: [0],
+    },
+  ])("credits an unread body $name", async ({ trailer, want }) => {
     let heldBytes = 0;
     await using connection = await openEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream, {
           onData: (piece) => {
             heldBytes += piece.byteLength;
-            if (heldBytes === 48_000) answer(stream);
+            if (heldBytes === 48_000) stream.respond([statusBlock(200)], Buffer.alloc(1), trailer);
           },
         });
       },
@@ -234,19 +241,26 @@ describe("the engine", () => {
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(begun(1), ...body, pingFrame);
-    expect(await credit(connection)).toStrictEqual([[0, 48_000]]);
+    expect(await credit(connection)).toStrictEqual(want.map((streamId) => [streamId, 48_000]));
     await connection.settle(dataFrame(1, text(""), endStream));
     expect([...connection.engine.connections].map(({ requests }) => requests)).toStrictEqual([0]);
   });
 
-  test("credits a body only to the connection while the response is queued", async () => {
+  test.each([
+    { name: "to the stream and the connection while the response", trailer: undefined, want: [0, 1] },
+    {
+      name: "only to the connection while the response's trailer section",
+      trailer: encodeBlock(["a", "b"]),
+      want: [0],
+    },
+  ])("credits a body $name is queued", async ({ trailer, want }) => {
     await using connection = await openEngine({
-      serve: (stream) => answer(stream, Buffer.alloc(10)),
+      serve: (stream) => stream.respond([statusBlock(200)], Buffer.alloc(10), trailer),
       limits: windowLimits,
     });
     const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
     connection.send(settingFrame(4, 0), begun(1), ...body, pingFrame);
-    expect(await credit(connection)).toStrictEqual([[0, 48_000]]);
+    expect(await credit(connection)).toStrictEqual(want.map((streamId) => [streamId, 48_000]));
     connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
@@ -268,7 +282,7 @@ describe("the engine", () => {
     const client = new Client(`127.0.0.1:${engine.address.port}`, credentials.createInsecure());
     onTestFinished(() => client.close());
     const call = client.makeBidiStreamRequest("/a/B", asIs, asIs);
-    for (let i = 0; i < 10; i++) call.write(Buffer.alloc(50_000));
+    for (let i = 0; i < 40; i++) call.write(Buffer.alloc(50_000));
     let messages = 0;
     for await (const _ of call) {
       messages += 1;
@@ -277,12 +291,20 @@ describe("the engine", () => {
     expect(messages).toBe(100);
   });
 
-  test("resets a stream that receives more than its window after the response (§6.9)", async () => {
-    await using connection = await openEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
+  test.each([
+    { name: "over 256 KiB after the response (§8.1)", trailer: undefined, want: ErrorCode.noError },
+    {
+      name: "more than its window after the trailer section (§6.9)",
+      trailer: encodeBlock(["a", "b"]),
+      want: ErrorCode.flowControlError,
+    },
+  ])("resets a stream that receives $name", async ({ trailer, want }) => {
+    const serve = (stream: Http2Stream): void => stream.respond([statusBlock(200)], Buffer.alloc(1), trailer);
+    await using connection = await openEngine({ serve, limits: { lingerMs: 60_000 } });
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
     connection.send(begun(1), ...body, pingFrame);
     const resets = (await framesBeforePing(connection)).filter(({ type }) => type === frameType.resetStream);
-    expect(resets.map(({ payload }) => payload)).toStrictEqual([uint32(ErrorCode.flowControlError)]);
+    expect(resets.map(({ payload }) => payload)).toStrictEqual([uint32(want)]);
   });
 
   test("does not count resets after the response as rapid resets", async () => {

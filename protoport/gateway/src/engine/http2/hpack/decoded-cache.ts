@@ -18,7 +18,6 @@ export class DecodedCache<Value> {
   /** The entries of the last two hits, because responses alternate between header and trailer sections. */
   #last: CachedBlock<Value> | undefined;
   #secondLast: CachedBlock<Value> | undefined;
-  /** Number of consecutive misses. */
   #misses = 0;
 
   /** @param maxSizeBytes - maximum number of bytes for encoded bytes, decoded values, and 256 bytes for each entry */
