@@ -56,7 +56,7 @@ export interface Forwarder {
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes: boolean;
-  /** Returns whether a field, by its name in lower case, identifies the caller. `Grpc-Metadata-Name` never sets it. */
+  /** Whether a name in lower case identifies the caller. REST ignores `Grpc-Metadata-Name` for these names. */
   readonly isIdentityField?: (name: string) => boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: Reply): void;

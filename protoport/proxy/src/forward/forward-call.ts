@@ -27,7 +27,6 @@ import {
 } from "../client/index.ts";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
-import { isIdentityField } from "./identity-fields.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { descriptorMismatchError, malformedResponseError, transportError } from "./upstream-errors.ts";
 
@@ -78,7 +77,7 @@ function unchangedMessage(part: Uint8Array): ForwardedMessage {
 /** Forwards an RPC's calls to its upstream. */
 export class UpstreamForwarder implements Forwarder {
   readonly memory = "shared";
-  readonly isIdentityField: (name: string) => boolean = isIdentityField;
+  readonly isIdentityField: ForwardedFields["isIdentityField"];
   readonly decodes: boolean;
   readonly #target: ForwardTarget;
   readonly #write: ReturnType<typeof createBinaryWriter>;
@@ -86,6 +85,7 @@ export class UpstreamForwarder implements Forwarder {
 
   constructor(target: ForwardTarget) {
     const { method, binaryOptions } = target;
+    this.isIdentityField = target.requestFields.isIdentityField;
     this.decodes = target.isRestricted;
     this.#target = target;
     this.#write = createBinaryWriter(method.desc.input, binaryOptions);

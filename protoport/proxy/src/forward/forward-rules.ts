@@ -42,7 +42,6 @@ export interface ForwardRules {
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The member names in {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. The value `undefined` removes a field. */
@@ -52,9 +51,10 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 export interface ForwardedFields {
   /** Whether an MCP client's credential is forwarded. */
   readonly forwardsMcpCredential: boolean;
+  /** Returns whether a request field, by its name in lower case, identifies the caller or is renamed to one that does. */
+  readonly isIdentityField: (name: string) => boolean;
   /** Returns the fields to set for a request. @throws the `set` error, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
-  /** Returns the fields to forward. */
   readonly select: (fields: CachedFields, added: AddedFields) => RequestFields;
 }
 
@@ -119,6 +119,7 @@ export function compileForwardRules(direction: Direction, rules: ForwardRules = 
   };
   return {
     forwardsMcpCredential: exactlyAllowed.has("authorization"),
+    isIdentityField: (name) => isIdentityField(name) || isIdentityField(rename.get(name) ?? ""),
     added: (request) => {
       const clientFields = clientFieldsOf(request);
       if (set === undefined) return clientFields;
@@ -218,7 +219,6 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** The forwarded fields in a field list. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;

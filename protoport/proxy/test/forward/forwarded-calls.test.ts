@@ -226,15 +226,20 @@ test("a call that fails during its compressed upload aborts the decoder", async 
   upload.reset();
 });
 
-test("Grpc-Metadata-Name sets no field that identifies the caller, even if allow contains the field", async () => {
-  const names = ["x-user", "x_user", "x-auth-request-email", "remote-user", "zone"];
+const names = ["x-user", "x_user", "x-auth-request-email", "remote-user", "zone"];
+
+test.each([
+  { name: "allow contains the field", rules: { allow: ["*", ...names] }, want: ",,,ada,root" },
+  { name: "rename sets the field", rules: { rename: { "x-sso-user": "x-user", "x-place": "zone" } }, want: ",,,,root" },
+])("Grpc-Metadata-Name sets no field that identifies the caller, even if $name", async ({ rules, want }) => {
   await using greenhouse = await startGreenhouse({
     getReading: (_, { requestHeader }) => ({ sensor: names.map((name) => requestHeader.get(name)).join() }),
   });
   const { address, port } = greenhouse.address;
-  const upstreams = [{ upstream: `http://${address}:${port}`, descriptors, requestHeader: { allow: ["*", ...names] } }];
+  const upstreams = [{ upstream: `http://${address}:${port}`, descriptors, requestHeader: rules }];
   await using proxy = await openProxy({ upstreams, rest: { profile: "grpc-gateway" } });
-  const header = [["Remote-User", "ada"] as const, ...names.map((name) => [`Grpc-Metadata-${name}`, "root"] as const)];
+  const sent = [...names, "x-sso-user", "x-place"];
+  const header = [["Remote-User", "ada"] as const, ...sent.map((name) => [`Grpc-Metadata-${name}`, "root"] as const)];
   const { body } = await exchangeFetch(proxy.fetch, { httpMethod: "GET", path: "/sensors/a/reading", header });
-  expect(JSON.parse(String(body))).toMatchObject({ sensor: ",,,ada,root" });
+  expect(JSON.parse(String(body))).toMatchObject({ sensor: want });
 });
