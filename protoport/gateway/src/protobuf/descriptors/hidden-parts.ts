@@ -16,7 +16,7 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import type { ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { toShortLine } from "../../http/index.ts";
 import { problem, withDetails } from "../call-errors.ts";
 import { labelsOf, type VisibilityOptions } from "./hide-restricted.ts";
@@ -158,12 +158,12 @@ export class HiddenParts {
     // Replacing a message would clear its hidden fields. Reading a message (AIP-157) does not reveal them.
     const isUpdate = isRequest && field.name !== "read_mask";
     const hidesFields = ({ typeName }: DescMessage): boolean => isUpdate && this.#hidingFields.has(typeName);
-    const isVisible = (path: string): boolean => hasFieldPath(target, path, hidesFields);
-    const hidden = value.paths.find((path) => !isVisible(path));
+    const isAllowed = (path: string): boolean => hasFieldPath(target, path, hidesFields);
+    const hidden = value.paths.find((path) => !isAllowed(path));
     if (hidden === undefined) return;
     if (isRequest)
       throw problem("ERR_MESSAGE_INVALID", `${field.name}: unknown path ${JSON.stringify(toShortLine(hidden))}`);
-    value.paths = value.paths.filter(isVisible);
+    value.paths = value.paths.filter(isAllowed);
   }
 
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
@@ -219,14 +219,15 @@ export class HiddenParts {
     );
   }
 
-  /** Returns an encoded message without its hidden parts. Returns no bytes if the message is not valid. */
+  /** Returns an encoded message without hidden parts, or no bytes if invalid. @throws ConnectError for its mask */
   #cleanBytes(desc: DescMessage, bytes: Uint8Array, context: CleaningContext): Uint8Array {
     try {
       const limit = this.#recursionLimit;
       const message = fromBinary(desc, bytes, limit === undefined ? {} : { recursionLimit: limit });
       this.#clean(desc, message, context);
       return toBinary(desc, message);
-    } catch {
+    } catch (error) {
+      if (error instanceof ConnectError) throw error;
       return new Uint8Array();
     }
   }
@@ -252,7 +253,6 @@ function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
   }
 }
 
-/** Returns a field's value, if the field is set. */
 function fieldValueOf(message: Message, { localName, oneof }: DescField): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const member: unknown = Reflect.get(message, oneof.localName);
@@ -296,7 +296,7 @@ function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
   return { field, target: resource.message };
 }
 
-/** Returns whether a path, with proto or JSON names, `*` and map keys, names a field whose type is not refused. */
+/** Returns whether a path names a field, or with `*` a message, that `isRefused` does not refuse. */
 function hasFieldPath(target: DescMessage, path: string, isRefused: (message: DescMessage) => boolean): boolean {
   let message: DescMessage | undefined = target;
   const names = path.match(/`[^`]*`|[^.]+/g) ?? [];

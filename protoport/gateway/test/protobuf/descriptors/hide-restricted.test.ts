@@ -1,7 +1,7 @@
 import { create, type DescFile, getExtension, type MessageInitShape, setExtension, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 // oxfmt-ignore
-import { EnumOptionsSchema, EnumValueOptionsSchema, FieldDescriptorProto_Label as Label,
+import { anyPack, AnySchema, EnumOptionsSchema, EnumValueOptionsSchema, FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type, FieldDescriptorProtoSchema, type FieldOptions, FieldOptionsSchema,
   FieldMaskSchema, FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema,
   MethodDescriptorProtoSchema, MethodOptionsSchema, ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
@@ -351,5 +351,22 @@ describe("HiddenParts", () => {
     { name: "keeps messages with hidden fields in masks of responses", of: "Update", isRequest: false, want: visible },
   ])("$name", ({ of, isRequest, want }) => {
     expect(acceptedIn(of, isRequest, [...visible, "part.secret", "unknown"])).toEqual(want);
+  });
+
+  test.each(["*", "part", "unknown"])(
+    "refuses the update mask %s in nested Anys of a request, not of a response",
+    (path) => {
+      const desc = restricted.types.getMessage("a.Update") ?? expect.unreachable();
+      const update = create(desc, { updateMask: create(FieldMaskSchema, { paths: ["part.text", path] }) });
+      const any = anyPack(AnySchema, anyPack(desc, update));
+      expect(() => hidden.removeFromRequest(AnySchema, any)).toThrow(`update_mask: unknown path "${path}"`);
+      expect(() => hidden.removeFrom(AnySchema, any)).not.toThrow();
+    },
+  );
+
+  test("empties an Any whose content is not valid", () => {
+    const any = create(AnySchema, { typeUrl: "x/a.Update", value: Uint8Array.of(255) });
+    hidden.removeFromRequest(AnySchema, any);
+    expect(any).toMatchObject({ typeUrl: "x/a.Update", value: new Uint8Array() });
   });
 });
