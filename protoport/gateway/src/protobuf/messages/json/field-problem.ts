@@ -36,7 +36,6 @@ export function quoteValue(text: string): string {
   return JSON.stringify(excerpt);
 }
 
-// Maximum unknown names that a response lists. Further names are only counted.
 const maxNames = 16;
 
 /** Collects the first 16 unknown fields and enum names in a request, and counts all of them. */
@@ -65,8 +64,12 @@ export class UnknownNames {
 
   /** Returns the error message that lists the unknown names. @param noun - the noun for the names, such as "field" */
   describe(noun: string): string {
+    return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${this.list()}`;
+  }
+
+  /** Returns the first 16 names in quotes, and the number of the others. */
+  list(): string {
     const moreCount = this.#count - this.#names.length;
-    const quotedNames = this.#names.map(quoteValue).join(", ");
-    return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${quotedNames}${moreCount > 0 ? ` and ${moreCount} more` : ""}`;
+    return this.#names.map(quoteValue).join(", ") + (moreCount > 0 ? ` and ${moreCount} more` : "");
   }
 }

@@ -28,6 +28,7 @@ export function createFieldReader(field: DescField): FieldReader {
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
           : readValue(context);
       if (value !== absentValue) setField(fields, value);
+      return value;
     },
   };
 }
@@ -98,6 +99,7 @@ function createListReader(field: ListField): FieldReader["read"] {
       path.pop();
       if (value !== absentValue) items.push(value);
     });
+    return items;
   };
 }
 
@@ -114,6 +116,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
       path.pop();
       if (value !== absentValue) setOwn(entries, key, value);
     });
+    return entries;
   };
 }
 

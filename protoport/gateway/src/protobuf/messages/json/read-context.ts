@@ -79,6 +79,6 @@ export interface FieldReader {
   readonly field: DescField;
   /** Whether JSON `null` is a value for this field. For other fields, `null` means that the field is not set. */
   readonly nullIsValue: boolean;
-  /** Reads the next value into the message. */
-  read(context: ReadContext, fields: FieldValues, bound: BoundFields | undefined): void;
+  /** Reads the next value into the message, and returns the value. */
+  read(context: ReadContext, fields: FieldValues, bound: BoundFields | undefined): unknown;
 }

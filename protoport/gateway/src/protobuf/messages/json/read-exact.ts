@@ -105,10 +105,8 @@ export function readJsonExactly<Desc extends DescMessage>(
     readExactField(createFieldReader(field), undefined, context, message);
     return message;
   };
-  return readExactText(toText(json), options, noTextRules, read).message;
+  return readExactText(toText(json), options, { sameAsBound: false, notes: undefined }, read).message;
 }
-
-const noTextRules: TextRules = { sameAsBound: false, notes: undefined };
 
 const exactUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -192,11 +190,11 @@ function readField(
   refuseOtherMember(fields, reader.field);
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
-  reader.read(context, fields, bound);
+  const value = reader.read(context, fields, bound);
   // Only the inner fields are noted if there are any. A message with only ignored values is not noted.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   const isComplete = notes.repeated + unknown.count === ignoredBefore;
-  if (isComplete || isFilledLeaf(loadField(fields, reader.field))) noteField(context, notes.paths);
+  if (isComplete || isFilledLeaf(value)) noteField(context, notes.paths);
 }
 
 /** Returns whether a value is a google.protobuf.Any, or a list or map that is not empty. */
@@ -217,14 +215,10 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     refuseOtherValue(field, secondMessage, fields);
     return;
   }
-  if (context.rejectUnknown) throw setByPathProblem(context);
+  const option = context.sameAsBound === undefined ? "lenient" : "sameValueAsPath or lenient";
+  if (context.rejectUnknown) throw new FieldProblem("is already set by the path", option);
   unknown.addField(field.name, path.slice(0, -1));
   scanner.skipValue();
-}
-
-function setByPathProblem({ sameAsBound }: ReadContext): FieldProblem {
-  const option = sameAsBound === undefined ? "lenient" : "sameValueAsPath or lenient";
-  return new FieldProblem("is already set by the path", option);
 }
 
 function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {
@@ -275,6 +269,7 @@ function createExtensionReader(extension: DescExtension): FieldReader {
       if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
       // The value is missing if the text has an unknown enum name, which is ignored.
       if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
+      return values["value"];
     },
   };
 }

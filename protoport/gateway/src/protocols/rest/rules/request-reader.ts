@@ -8,7 +8,6 @@ import {
   hasRequiredFields,
   loadField,
   problem,
-  quoteValue,
   requireMessageFields,
   type UnknownNames,
 } from "../../../protobuf/index.ts";
@@ -150,8 +149,7 @@ function fillUpdateMask(maskField: DescField, message: Message, notes: FieldNote
   if (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0) return;
   if (notes.paths.length === 0) {
     if (ignored === undefined || ignored.count === 0) return;
-    const names = ignored.names.map(quoteValue).join(", ");
-    throw problem("ERR_MESSAGE_INVALID", `the body must set a field to update, got only ${names}`);
+    throw problem("ERR_MESSAGE_INVALID", `the body must set a field to update, got only ${ignored.list()}`);
   }
   // Paths in the mask are relative to the resource, so they lack the body field's name.
   const paths = notes.paths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();

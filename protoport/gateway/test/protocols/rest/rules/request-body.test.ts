@@ -1,4 +1,9 @@
-import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { create, createFileRegistry, createRegistry, isMessage, type Message, type MessageInitShape
+} from "@bufbuild/protobuf";
+// oxfmt-ignore
+import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions
@@ -8,6 +13,9 @@ import { exchangeHttp2, startKitchenSink } from "../../../../../testing/src/inde
 // oxfmt-ignore
 import { KitchenSink, NestedSchema, SinkSchema
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+// oxfmt-ignore
+import { file_kitchensink_v1_legacy, LegacySchema, LegacySink
+} from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves, UpdateShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 const registry = createRegistry(NestedSchema);
@@ -15,7 +23,8 @@ const registry = createRegistry(NestedSchema);
 function decode(options: RestRouteOptions, request: string, body: string): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
-  const match = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], options).match(httpMethod, path);
+  const methods = [KitchenSink, Shelves, LegacySink].flatMap((service) => service.methods);
+  const match = compileRestRoutes(methods, options).match(httpMethod, path);
   if (match.kind !== "binding") throw new Error(match.kind);
   const bytes = new TextEncoder().encode(body);
   return match.binding.decode({ captures: match.captures, query, contentType: null, body: bytes });
@@ -171,6 +180,25 @@ describe("updateMaskFromBody", () => {
     });
 
     test.each([
+      ["names an extension list that keeps some values", ["[x.shades]", "name"], '["NEW","SHADE_DARK"]'],
+      ["omits an extension list that keeps no values", ["name"], '["NEW"]'],
+    ])("%s", (_name, want, list) => {
+      const { typeName } = LegacySchema;
+      const shades = { name: "shades", number: 150, label: Label.REPEATED, type: Type.ENUM, extendee: `.${typeName}` };
+      const dependency = ["kitchensink/v1/legacy.proto"];
+      const extension = [{ ...shades, typeName: ".kitchensink.v1.Shade" }];
+      const file = create(FileDescriptorProtoSchema, { name: "x.proto", package: "x", dependency, extension });
+      const json = { registry: createFileRegistry(file, () => file_kitchensink_v1_legacy) };
+      const pattern = { case: "patch", value: "/v1/legacies/{name}" } as const;
+      const rules = [{ selector: "kitchensink.v1.LegacySink.Keep", pattern, body: "child" }];
+      const message = decode({ ...lax, json, rules }, "PATCH /v1/legacies/a", `{"name":"a","[x.shades]":${list}}`);
+      expect(isMessage(message, LegacySchema) && message.mask?.paths).toEqual(want);
+    });
+
+    const names = Array.from({ length: 18 }, (_, at) => `new${at}`);
+    const first16 = names.slice(0, 16).map((name) => `"child.${name}"`);
+    test.each([
+      [`{${names.map((name) => `"${name}":1`).join()}}`, `${first16.join(", ")} and 2 more`],
       ['{"new":1}', '"child.new"'],
       ['{"nested":{"new":1},"fEnum":"NEW"}', '"child.nested.new", "child.f_enum=\\"NEW\\""'],
       ['{"colors":["NEW"]}', '"child.colors[0]=\\"NEW\\""'],
