@@ -34,8 +34,10 @@ test.each<[name: string, options: Partial<GatewayOptions>, added: string[]]>(
     ["the path of MCP", { mcp: createMcp({ path: "/agents", tools: [`${GreenhouseService.typeName}.*`] }) },
       ["POST /agents"]],
     ["an HTTP rule instead of the endpoint that it replaces",
-      { endpoints: [{ ...page, path: "/page", yieldsToRules: true }], rest: { rules: [{ selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } }],
-        } }, ["GET,HEAD /page"]],
+      { endpoints: [{ ...page, path: "/page", yieldsToRules: true }],
+        rest: { rules: [
+          { selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } },
+        ] } }, ["GET,HEAD /page"]],
   ],
 )("`routes` of a gateway lists %s", (_name, options, added) => {
   expect(listRoutes(options).filter((route) => !ofGreenhouse.includes(route))).toEqual(added);

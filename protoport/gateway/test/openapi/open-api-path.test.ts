@@ -33,7 +33,12 @@ test.each(
 });
 
 // oxfmt-ignore
-test.each(Object.entries({ topics: "topic", policies: "policy", timeSeries: "time_series", shelves: "shelf", addresses: "address", batches: "batch", caches: "cache", indexes: "index", databases: "database", releases: "release", statuses: "status", status: "status", aliases: "alias", cryptoKeys: "crypto_key", "crypto-keys": "crypto_key", access: "access", data: "data", APIs: "api" }))("the parameter of %s/* is named %s by toOpenApiPath()", (literal, want) => {
+test.each([
+  ["topics", "topic"], ["policies", "policy"], ["timeSeries", "time_series"], ["shelves", "shelf"], ["data", "data"],
+  ["addresses", "address"], ["batches", "batch"], ["caches", "cache"], ["indexes", "index"], ["databases", "database"],
+  ["releases", "release"], ["statuses", "status"], ["status", "status"], ["aliases", "alias"], ["access", "access"],
+  ["cryptoKeys", "crypto_key"], ["crypto-keys", "crypto_key"], ["APIs", "api"],
+])("the parameter of %s/* is named %s by toOpenApiPath()", (literal, want) => {
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 

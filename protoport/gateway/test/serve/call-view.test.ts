@@ -65,10 +65,14 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       // oxfmt-ignore
       [
         ["a copy of the request", (next) => (request) => next({ ...request }), "sent none false"],
-        ["a header changed in place", (next) => async (request) => (request.header.set("x-sent", "changed"), await next(request)), "changed none false"],
+        ["a header changed in place",
+          (next) => async (request) => (request.header.set("x-sent", "changed"), await next(request)),
+          "changed none false"],
         ["a new header", (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
           "replaced none false"],
-        ["a context value", (next) => async (request) => (request.contextValues.set(noteKey, "set"), await next(request)), "sent set false"],
+        ["a context value",
+          (next) => async (request) => (request.contextValues.set(noteKey, "set"), await next(request)),
+          "sent set false"],
         ["new context values",
           (next) => (request) => next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
           "sent replaced false"],

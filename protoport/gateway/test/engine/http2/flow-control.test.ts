@@ -182,8 +182,15 @@ test("flow control completes every stream in any order of window updates", async
 
 test.each(
   // oxfmt-ignore
-  Object.entries({ "is refused for its Content-Length": (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]),
-          ...bodyFrames(id, pieceBytes)], "is refused for its header": (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)], "is refused for a WINDOW_UPDATE of 0": (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)], "gets no response to a complete body": (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)] }),
+  Object.entries({
+    "is refused for its Content-Length": (id: number) =>
+      [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
+    "is refused for its header": (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)],
+    "is refused for a WINDOW_UPDATE of 0": (id: number) =>
+      [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
+    "gets no response to a complete body": (id: number) =>
+      [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
+  }),
 )("the connection window is restored after a stream that %s", async (_, framesOf) => {
   const used: string[] = [];
   await using engine = await startEngine({

@@ -174,7 +174,15 @@ describe("updateMaskFromBody", () => {
       json: { registry },
     };
     // oxfmt-ignore
-    test.each<[name: string, want: readonly string[], body: string]>([["omits unknown fields and enum names", ["f_bool"], '{"fBool":true,"new":1,"nested":{"new":1},"fEnum":"NEW","colors":["NEW"],"palette":{"a":"NEW"}}'], ["names a list or map that keeps some values", ["colors", "palette"], '{"colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":"COLOR_RED"}}'], ["names a list or map of messages with unknown fields", ["child.nesteds", "nested_by_id"], '{"child":{"nesteds":[{"new":1}]},"nestedById":{"1":{"new":1}}}'], ["names an Any with an unknown field", ["any"], '{"any":{"@type":"x/kitchensink.v1.Nested","new":1}}']])("%s", (_name, want, body) => {
+    test.each<[name: string, want: readonly string[], body: string]>([
+      ["omits unknown fields and enum names", ["f_bool"],
+        '{"fBool":true,"new":1,"nested":{"new":1},"fEnum":"NEW","colors":["NEW"],"palette":{"a":"NEW"}}'],
+      ["names a list or map that keeps some values", ["colors", "palette"],
+        '{"colors":["NEW","COLOR_RED"],"palette":{"a":"NEW","b":"COLOR_RED"}}'],
+      ["names a list or map of messages with unknown fields", ["child.nesteds", "nested_by_id"],
+        '{"child":{"nesteds":[{"new":1}]},"nestedById":{"1":{"new":1}}}'],
+      ["names an Any with an unknown field", ["any"], '{"any":{"@type":"x/kitchensink.v1.Nested","new":1}}'],
+    ])("%s", (_name, want, body) => {
       const message = decode(lax, request, body);
       expect(isMessage(message, SinkSchema) && message.mask?.paths).toEqual(want);
     });

@@ -97,8 +97,9 @@ describe("a listening gateway", () => {
 
   // oxfmt-ignore
   // limits-at-doors.test.ts exceeds the other limits.
-  const limitEffects: EffectsOf<Pick<Limits, "backlogBytes" | "connectionWindowBytes">> = { connectionWindowBytes: () => compareLimits({ connectionWindowBytes: 300_000 },
-      observeSession(({ state }) => state.remoteWindowSize)),
+  const limitEffects: EffectsOf<Pick<Limits, "backlogBytes" | "connectionWindowBytes">> = {
+    connectionWindowBytes: () =>
+      compareLimits({ connectionWindowBytes: 300_000 }, observeSession(({ state }) => state.remoteWindowSize)),
     backlogBytes: () =>
       compareLimits({ backlogBytes: 1_000 }, async (address) => {
         const socket = openSocket(address);

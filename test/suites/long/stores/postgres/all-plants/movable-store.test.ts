@@ -90,7 +90,8 @@ test("a move fails when row security hides source rows", async () => {
   const owner = urlOf(await createUsedStore(postgres));
   const sql = `CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA ${/plants_\d+/.exec(owner)?.[0]} TO mover;
      GRANT ALL ON plants, deletions, plantstore_schema TO mover;
-     ALTER TABLE plants OWNER TO mover; ALTER TABLE plants FORCE ROW LEVEL SECURITY; ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY hide_first ON plants USING (id > 1)`;
+     ALTER TABLE plants OWNER TO mover; ALTER TABLE plants FORCE ROW LEVEL SECURITY;
+     ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY hide_first ON plants USING (id > 1)`;
   await runSql(owner, sql);
   const hidden: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=mover") };
   await expect(move(hidden, await sqlite.create())).rejects.toThrow(/row security may hide rows of the table plants/);
