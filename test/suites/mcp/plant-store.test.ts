@@ -33,7 +33,8 @@ function expectedFor(plant: string): Results {
 /** Deletes a plant, repeats the call with and without its idempotency key, and calls with an invalid id. */
 async function deleteWith(connected: Connected, plant: string): Promise<Results> {
   const call = async (id: string, _meta: Record<string, unknown> = {}): Promise<unknown> => {
-    const { isError, content, structuredContent } = await connected.callTool({ name: tool, arguments: { id }, _meta });
+    const request = { name: tool, arguments: { id }, _meta };
+    const { isError, content, structuredContent } = await connected.callTool(request);
     const [first]: { text?: string }[] = JSON.parse(JSON.stringify(content));
     return isError === true ? first?.text : structuredContent;
   };
