@@ -133,6 +133,7 @@ export function compileNodeRoutes(
   return compileRoutesInSteps(options, { ...platform, ...rpcs }, report);
 }
 
+/** Creates the {@link Server} for a gateway on node. */
 export function createNodeServer(
   options: Omit<GatewayOptions, "routes">,
   routes: Routes,

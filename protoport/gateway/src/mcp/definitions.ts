@@ -16,7 +16,6 @@ const maxDescription = 4_000;
 /** Maximum characters in a title. A title is one line in a list. */
 const maxTitle = 200;
 
-/** A tool's definition. */
 interface ToolDefinition {
   /** The JSON text, preceded by a comma. */
   readonly json: Uint8Array;

@@ -288,7 +288,6 @@ const maxProgress = 1_000;
 
 const events = serverSentEvents(false);
 
-/** Header fields for a response in Server-Sent Events. */
 const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
 
 /** The bytes that keep an idle response open. */

@@ -35,7 +35,6 @@ const maxSchemaNameLength = 200;
 /** Maximum characters in a description for a field, a message or an enum. */
 const maxSchemaDescription = 1_000;
 
-/** A message's JSON Schema. */
 interface MessageSchema {
   readonly schema: JsonObject;
   /** Whether fields or enum values are omitted. */

@@ -109,7 +109,6 @@ export interface OpenApiRpc {
   readonly tool?: string;
 }
 
-/** The External Documentation Object. */
 interface OpenApiExternalDocs {
   readonly description?: string;
   readonly url: string;

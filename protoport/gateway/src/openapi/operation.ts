@@ -244,7 +244,6 @@ export interface SecurityOptions {
   readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
-/** A document's security requirements. */
 interface Security {
   /** The security requirements for all operations without separate requirements. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];

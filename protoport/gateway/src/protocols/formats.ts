@@ -123,6 +123,7 @@ const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 /** The RPC protocols' formats. A content type without a format, such as `application/grpc`, means the first format. */
 export const formats: readonly Format[] = /* @__PURE__ */ Object.values(byName);
 
+/** One RPC's codecs. */
 export type MethodCodecs = Readonly<Record<FormatName, Codec>>;
 
 /** Returns the function that decodes requests in the binary format for a handler. */

@@ -68,7 +68,6 @@ interface RpcRestrictions {
   readonly admit?: Admit | undefined;
 }
 
-/** A gateway's RPCs. */
 interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
   /** The types that JSON may name, which are by default all types that are reachable from the services. */

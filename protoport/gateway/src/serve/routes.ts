@@ -24,7 +24,6 @@ import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 /** A request's target. The request's method, path and header determine the target. */
 export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
-/** A matched {@link Endpoint}. */
 interface EndpointTarget {
   readonly kind: "endpoint";
   readonly protocol: Protocol;

@@ -111,7 +111,6 @@ function openServed(request: ServedRequest, check?: AdmitProcedure): void {
   }
 }
 
-/** Calls an endpoint's handler, and sends the response. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const response = endpoint.handle(new EndpointExchange(ServedRequest.exchangeOf(request), request));
   // A pending response may be a thenable from another library.

@@ -31,7 +31,6 @@ const heartbeatMs = 15_000;
 // The timeout is 30 s because the error cannot be sent uncompressed, and node's thread pool may be busy.
 const maxBegunErrorCompressionMs = 30_000;
 
-/** A call with a stream as response. */
 interface StreamedCall extends ServedCall {
   readonly rpc: Rpc;
   /** Converts an item of the response stream to the message, envelope or part that the wire writes. */

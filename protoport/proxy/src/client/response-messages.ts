@@ -4,7 +4,6 @@ import type { EnvelopeReader } from "@protoport/gateway/forward";
 import { readMessages } from "@protoport/gateway/messages";
 import { responseError } from "./call-status.ts";
 
-/** The call whose response is read. */
 interface ReadCall {
   /** The error for a cancelled call, or `undefined` if the caller did not cancel. */
   readonly cancellation: ConnectError | undefined;

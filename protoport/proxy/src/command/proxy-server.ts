@@ -59,7 +59,6 @@ export async function serveProxy(
   return await proxy.run();
 }
 
-/** A running proxy command. */
 class ProxyServer {
   readonly #terminal: Terminal;
   readonly #report: ReportFormat;

@@ -42,6 +42,7 @@ export interface ForwardRules {
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
+/** The member names in {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. The value `undefined` removes a field. */
@@ -80,6 +81,7 @@ const hostField = "x-forwarded-host";
 /** Maximum cached names or addresses. 1,000 is more than most servers see, and bounds memory for invented names. */
 const maxCached = 1_000;
 
+/** No fields to set. */
 export const noAddedFields: AddedFields = new Map();
 
 /** Compiles rules. @throws TypeError if `rename` contains a new name that must not be set */

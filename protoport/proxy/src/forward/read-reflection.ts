@@ -30,6 +30,7 @@ export const reflectionLimits: ReflectionLimits = {
   bytes: 64 * 1024 * 1024,
 };
 
+/** Options for {@link readReflection}. */
 export interface ReadReflectionOptions {
   /** Returns whether a service is selected, by its full name. Only files with selected services are requested. */
   readonly isSelected: (service: string) => boolean;

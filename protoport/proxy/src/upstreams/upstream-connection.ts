@@ -18,7 +18,6 @@ export interface ServerSettings extends Omit<CompleteUpstreamOptions, "addresses
   readonly budget: BacklogBudget;
 }
 
-/** A connection's initial state. */
 interface ConnectionStart {
   /** Maximum streams that are opened before the server's SETTINGS arrive. */
   readonly streamsBeforeSettings: number;

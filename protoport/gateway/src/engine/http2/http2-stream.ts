@@ -26,7 +26,6 @@ export interface ServerStreamConnection extends FlowConnection {
 /** Serves a stream after its header has arrived. The stream does not keep the header, to save memory. */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead) => void;
 
-/** Options for a new {@link Http2Stream}. */
 interface StreamInit {
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */

@@ -15,7 +15,6 @@ const pieceBytes = 64 * 1024;
 /** Maximum message nesting depth in a file. With the enclosing set, the depth is 100, which is protobuf's maximum. */
 const recursionLimit = 99;
 
-/** The number of the field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
 /** The number of the field that contains a file's comments. This field can be large, and is then parsed in pieces. */

@@ -119,7 +119,6 @@ const openEncoder = {
   },
 };
 
-/** An encoder that uses node's zlib. */
 class ZlibEncoder implements PieceEncoder {
   readonly #encoder: Encoder;
   #encoded: Buffer[] = [];

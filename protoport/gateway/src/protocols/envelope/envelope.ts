@@ -143,6 +143,7 @@ export function isLargeEnvelope(bytes: Uint8Array): boolean {
   return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + maxWholeMessageBytes;
 }
 
+/** Writes an envelope. */
 export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
   const envelope = allocateBytes(envelopePrefixBytes + message.byteLength);
   writePrefix(envelope, flags, message.byteLength);

@@ -13,7 +13,6 @@ export interface Timeout {
 /** Maximum timeout characters that an error quotes. Valid Connect timeouts have up to 10 digits, gRPC timeouts 8. */
 const maxCharacters = 32;
 
-/** The timeout for a request that sets none. */
 const noTimeout: Timeout = {};
 
 /** Returns the option that would allow a timeout, or none if the timeout is malformed. */

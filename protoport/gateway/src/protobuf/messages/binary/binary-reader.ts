@@ -74,7 +74,6 @@ function readWithProtobufEs(
 
 type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: number) => void;
 
-/** A type's fast reader. */
 interface MessageReader {
   readonly Message: MessageClass;
   /** Reads fields into a message, as {@link generateReader} describes. Throws if protobuf-es must read the message. */

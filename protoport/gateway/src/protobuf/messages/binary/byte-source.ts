@@ -76,11 +76,13 @@ function readVarint64(source: ByteSource): void {
   throw bailOut;
 }
 
+/** Reads an int64. */
 export function readInt64(source: ByteSource): bigint {
   readVarint64(source);
   return scratchView.getBigInt64(0, true);
 }
 
+/** Reads a uint64. */
 export function readUint64(source: ByteSource): bigint {
   readVarint64(source);
   return scratchView.getBigUint64(0, true);

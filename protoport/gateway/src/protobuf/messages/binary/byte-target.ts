@@ -69,6 +69,7 @@ export function writeInt32(target: ByteTarget, value: unknown): void {
   else writeVarint64(target, value, -1);
 }
 
+/** Writes a uint32. */
 export function writeUint32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
   writeVarint32(target, value);
@@ -83,11 +84,13 @@ export function writeSint32(target: ByteTarget, value: unknown): void {
 // equivalent mutant: a longer buffer works as well.
 const targetScratchView = new DataView(new ArrayBuffer(8));
 
+/** Writes an int64. */
 export function writeInt64(target: ByteTarget, value: unknown): void {
   targetScratchView.setBigInt64(0, toInt64(value), true);
   writeVarint64(target, targetScratchView.getInt32(0, true), targetScratchView.getInt32(4, true));
 }
 
+/** Writes a uint64. */
 export function writeUint64(target: ByteTarget, value: unknown): void {
   targetScratchView.setBigUint64(0, toUint64(value), true);
   writeVarint64(target, targetScratchView.getInt32(0, true), targetScratchView.getInt32(4, true));
@@ -121,16 +124,19 @@ function toUint64(value: unknown): bigint {
   return integer;
 }
 
+/** Writes a fixed64. */
 export function writeFixed64(target: ByteTarget, value: unknown): void {
   targetScratchView.setBigUint64(0, toUint64(value), true);
   writeWord(target, 8);
 }
 
+/** Writes an sfixed64. */
 export function writeSfixed64(target: ByteTarget, value: unknown): void {
   targetScratchView.setBigInt64(0, toInt64(value), true);
   writeWord(target, 8);
 }
 
+/** Writes a double. */
 export function writeDouble(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number") throw bailOut;
   targetScratchView.setFloat64(0, value, true);
@@ -144,12 +150,14 @@ export function writeFloat(target: ByteTarget, value: unknown): void {
   writeWord(target, 4);
 }
 
+/** Writes a fixed32. */
 export function writeFixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
   targetScratchView.setUint32(0, value, true);
   writeWord(target, 4);
 }
 
+/** Writes an sfixed32. */
 export function writeSfixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   targetScratchView.setInt32(0, value, true);
@@ -162,6 +170,7 @@ function writeWord(target: ByteTarget, length: number): void {
   target.at = at + length;
 }
 
+/** Writes a bool. */
 export function writeBool(target: ByteTarget, value: unknown): void {
   if (typeof value !== "boolean") throw bailOut;
   target.bytes[target.at++] = value ? 1 : 0;

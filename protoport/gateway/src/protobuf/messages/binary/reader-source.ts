@@ -64,7 +64,6 @@ if (length > ${end} - at) throw bailOut;
 
 type TagCase = [tag: number, statements: string];
 
-/** Generates the source that reads one field. */
 class FieldReaderSource {
   readonly #field: DescField;
   readonly #names: ReaderNames;

@@ -33,7 +33,6 @@ ${fields.map((field) => field.statements()).join("\n")}
 })()`;
 }
 
-/** Generates the source that writes one field. */
 class FieldWriterSource {
   /** The name of the variable that stores how many bytes the field's last length prefix had. */
   readonly sizeEstimate: string;

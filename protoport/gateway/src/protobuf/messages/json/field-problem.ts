@@ -36,6 +36,7 @@ export function quoteValue(text: string): string {
   return JSON.stringify(excerpt);
 }
 
+// Maximum unknown names that a response lists. Further names are only counted.
 const maxNames = 16;
 
 /** Collects the first 16 unknown fields and enum names in a request, and counts all of them. */

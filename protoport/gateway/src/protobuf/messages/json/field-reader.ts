@@ -12,6 +12,7 @@ type ListField = DescField & { readonly fieldKind: "list" };
 type MapField = DescField & { readonly fieldKind: "map" };
 type MessageTypedField = DescField & { readonly message: DescMessage };
 
+/** Creates a field's reader. */
 export function createFieldReader(field: DescField): FieldReader {
   if (field.fieldKind === "list") return { field, nullIsValue: false, read: createListReader(field) };
   if (field.fieldKind === "map") return { field, nullIsValue: false, read: createMapReader(field) };

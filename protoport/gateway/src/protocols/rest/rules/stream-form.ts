@@ -99,7 +99,6 @@ export interface StreamForms {
   readonly fallback: StreamForm;
 }
 
-/** The options that determine the stream formats. */
 interface StreamOptions {
   readonly streamInResults: boolean;
   readonly arrayStreams: boolean;
