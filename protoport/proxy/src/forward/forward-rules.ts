@@ -52,7 +52,7 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 export interface ForwardedFields {
   /** Whether an MCP client's credential is forwarded. */
   readonly forwardsMcpCredential: boolean;
-  /** Returns whether a request field, by its name in lower case, identifies the caller or is renamed to one that does. */
+  /** Returns whether a request field in lower case identifies the caller, also by its new name. */
   readonly isIdentityField: (name: string) => boolean;
   /** Returns the fields to set for a request. @throws the `set` error, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
@@ -121,7 +121,7 @@ export function compileForwardRules(direction: Direction, rules: ForwardRules = 
   };
   return {
     forwardsMcpCredential: exactlyAllowed.has("authorization"),
-    isIdentityField: (name) => isIdentityField(name) || isIdentityField(rename.get(name) ?? ""),
+    isIdentityField: (name) => [name, rename.get(name) ?? ""].some((each) => isIdentityField(hyphenated(each))),
     added: (request) => {
       const clientFields = clientFieldsOf(request);
       if (set === undefined) return clientFields;

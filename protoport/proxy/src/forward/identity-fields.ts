@@ -80,7 +80,7 @@ export const identityFields: readonly IdentityFields[] = [
   { setBy: "Kong", names: ["X-Anonymous-Consumer", "X-Consumer-*", "X-Credential-Identifier"] },
 ];
 
-const isListed = matcherOf(identityFields.flatMap(({ names }) => names.map((name) => name.toLowerCase())));
-
-/** Returns whether a field identifies a caller, by its name in lower case. Many servers equate hyphens and underscores. */
-export const isIdentityField = (name: string): boolean => isListed(name.replaceAll("_", "-"));
+/** Returns whether a field identifies a caller, by its name in lower case. */
+export const isIdentityField: (name: string) => boolean = matcherOf(
+  identityFields.flatMap(({ names }) => names.map((name) => name.toLowerCase())),
+);
