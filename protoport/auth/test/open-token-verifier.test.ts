@@ -121,7 +121,7 @@ test("reload reads every source again", async () => {
   const keysFile = folder.file("keys");
   const clientSecretFile = folder.file("secret");
   const [first, second] = await Promise.all(["first", "second"].map((id) => createSigningKey("ES256", id)));
-  if (first === undefined || second === undefined) throw new Error("there are no keys");
+  if (first === undefined || second === undefined) throw new Error("the keys are missing");
   using provider = await startIdentityProvider(second);
   const write = (token: string, key: SigningKey, secret: string): void => {
     writeFileSync(tokenHashesFile, `sha256:${digestOf(token)} ${token} - -\n`);

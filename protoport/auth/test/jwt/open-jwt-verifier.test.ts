@@ -113,7 +113,7 @@ test.each<[name: string, want: RegExp, claims?: TestClaims | undefined, header?:
 
 test("an invalid token is rejected if its payload is unencoded (RFC 7797)", async () => {
   const key = keys["ES256"];
-  if (key === undefined) throw new Error("there is no such key");
+  if (key === undefined) throw new Error("the key was not found");
   const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
   const jws = await new FlattenedSign(Buffer.from(payload))
     .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })

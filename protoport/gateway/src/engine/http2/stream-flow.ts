@@ -41,7 +41,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   sendWindow: number;
   /** Number of received bytes that are not consumed yet, including padding. */
   protected heldBytes = 0;
-  /** Whether the peer gets no WINDOW_UPDATE for the stream: it completes a write of grpc-js, whose next write fails. */
+  /** Whether the stream gets no WINDOW_UPDATE. It would complete a blocked write of grpc-js, whose next write fails. */
   protected hasFixedWindow = false;
   readonly #connection: FlowConnection;
   #receiveWindow: number;
