@@ -135,14 +135,16 @@ export const spentRows: readonly SpentRow[] = [
     run: onStreams("guarded", (id) => [headersFrame(id, [...guardedCall, ...manyFields(400)], last)]) },
   { what: "an HTTP/1.1 request without a credential", atMost: "10", n: 1000,
     run: repeated("guarded", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")) },
-  { what: "an `Accept-Encoding` of 12 KB", atMost: "8", n: 200, run: repeated(
-      "guarded",
-      Buffer.from(`GET /livez HTTP/1.1\r\nhost: x\r\naccept-encoding: ${"a;q=0.1,".repeat(1500)}b\r\n\r\n`),
-    ) },
-  { what: "an `Accept` of 12 KB on a REST stream", atMost: "30", n: 100, run: repeated(
+  ...[
+    ["Accept", ";".repeat(12_000)],
+    ["Accept-Encoding", "a;q=0.1,".repeat(1500)],
+  ].map(([name, list]) => ({ what: `an \`${name}\` of 12 KB on a REST stream`,
+    atMost: "30",
+    n: 100,
+    run: repeated(
       "greenhouse",
-      Buffer.from(`GET /sensors/x/readings?count=1 HTTP/1.1\r\nhost: x\r\naccept: ${";".repeat(12_000)}\r\n\r\n`),
-    ) },
+      Buffer.from(`GET /sensors/one-by-one/readings?count=1 HTTP/1.1\r\nhost: x\r\n${name}: ${list}\r\n\r\n`),
+    ) })),
   ...proxyLists.map(({ what, list }) => ({ what: `an \`X-Forwarded-For\` of 15 KB, ${what}`,
     atMost: "18",
     n: 200,
