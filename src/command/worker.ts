@@ -29,7 +29,7 @@ export function supervisorStop(): Promise<"drain"> {
 }
 
 /** Follows the supervisor's other orders, once the server listens. */
-export function followOrders(server: StartedServer): void {
+export function followOrders(server: Pick<StartedServer, "reload" | "collectMetrics" | "problems">): void {
   process.on("message", (order: WorkerOrder) => {
     if (order === "reload") void server.reload();
     if (order !== "report") return;
