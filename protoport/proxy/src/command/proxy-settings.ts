@@ -177,8 +177,7 @@ function restOptionsOfService({
   profile,
   options,
 }: RestServiceSection): ReturnType<NonNullable<RestOptions["service"]>> {
-  const { fullyDecodeReservedExpansion: _, ...enabled } = Object.fromEntries(options.map((name) => [name, true]));
-  return { ...enabled, ...(profile && { profile }) };
+  return { ...Object.fromEntries(options.map((name) => [name, true])), ...(profile && { profile }) };
 }
 
 function toCors(cors: NonNullable<ProxyConfiguration["cors"]>): CorsOptions {

@@ -70,7 +70,7 @@ export interface JsonSection {
 export interface RestServiceSection {
   readonly name: string;
   readonly profile?: RestProfile;
-  readonly options: readonly SwitchName[];
+  readonly options: readonly Exclude<SwitchName, "fullyDecodeReservedExpansion">[];
 }
 
 /** Maximum calls per second. The number is also the maximum burst. */

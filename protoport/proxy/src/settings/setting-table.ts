@@ -39,7 +39,7 @@ const rate = number(0.001, 1_000_000);
 
 const profile = oneOf(profileNames);
 
-const switches = { ...list(oneOf(switchNames)), label: "list of [options](rest-options.md#options)" };
+const listLabel = { label: "list of [options](rest-options.md#options)" };
 
 const listen = mapping<ListenSection>({
   host: {
@@ -106,7 +106,7 @@ const rest = mapping<RestSection>({
   },
   json: { type: json, implied: true, about: "How responses are written as JSON, on Connect too." },
   options: {
-    type: switches,
+    type: { ...list(oneOf(switchNames)), ...listLabel },
     fallback: [],
     about: "Options of REST for all services, such as `lenient`.",
     flags: [
@@ -124,7 +124,7 @@ const rest = mapping<RestSection>({
         name: { type: text(), required: true, about: "Full name; `*` at the end is a wildcard." },
         profile: { type: profile, about: "Preset. Default: `rest.profile`." },
         options: {
-          type: switches,
+          type: { ...list(oneOf(switchNames.filter((each) => each !== "fullyDecodeReservedExpansion"))), ...listLabel },
           fallback: [],
           about: "Options in addition to `rest.options`.",
         },

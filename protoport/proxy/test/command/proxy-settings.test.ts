@@ -50,6 +50,8 @@ test.each(
     { text: "rateLimit: { perPrincipal: 1 }", problem: "2:28: rateLimit.perPrincipal requires authentication" },
     { text: "listen: { port: 90 }\nadmin: { port: 90 }",
       problem: "proxy.yaml:3:16: admin.port must differ from listen.port, got 90" },
+    { text: "rest: { services: [{ name: a.B, options: [fullyDecodeReservedExpansion] }] }",
+      problem: "2:43: rest.services[0].options[0] must be one of lenient," },
     { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
     { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
   ],
