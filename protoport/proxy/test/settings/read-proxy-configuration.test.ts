@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { readProxyConfiguration } from "../../src/settings/index.ts";
+import { readProxyConfiguration, proxyConfigurationSchema, settingTable } from "../../src/settings/index.ts";
+import { settingRows } from "../../src/settings/setting-flags.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 const read = (text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}) =>
@@ -271,3 +272,23 @@ test("problemAt does not name the upstream's flag for a missing setting", () => 
 
 test("--reflect-header requires a colon", () =>
   expect(() => read(upstream, { "reflect-header": ["secret"] })).toThrow("must be a name, a colon and a value"));
+
+test("every setting has a description, which the schema contains", () => {
+  const rows = settingRows();
+  expect(rows.length).toBeGreaterThan(80);
+  expect(rows.filter(({ about }) => !/^[A-Z`].*\.$/.test(about)).map(({ path }) => path)).toEqual([]);
+  const table = settingTable().join("\n");
+  const values = rows.filter(({ type }) => type !== "mapping");
+  expect(values.filter(({ path }) => !table.includes(`\`${path}\``))).toEqual([]);
+  const schema = JSON.stringify(proxyConfigurationSchema());
+  expect(rows.filter(({ about }) => !schema.includes(JSON.stringify(about)))).toEqual([]);
+  expect(proxyConfigurationSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
+});
+
+test("the schema contains the bounds of numbers", () =>
+  expect(proxyConfigurationSchema()).toMatchObject({
+    properties: {
+      listen: { properties: { port: { type: "integer", minimum: 0, maximum: 65_535 } } },
+      rateLimit: { properties: { perAddress: { type: "number", minimum: 0.001, maximum: 1_000_000 } } },
+    },
+  }));

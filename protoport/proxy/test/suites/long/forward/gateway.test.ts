@@ -3,14 +3,15 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { request as requestHttp } from "node:http";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, test, describe } from "vitest";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import { createProxy } from "../../../../src/create-proxy.ts";
+import { createProxy, type ForwardRules } from "../../../../src/create-proxy.ts";
 import { errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
-import { GreenhouseService, FileService, startGreenhouse, startProxy } from "@protoport/testing/proxy";
+import { GreenhouseService, FileService, startGreenhouse, startProxy, eventsOf } from "@protoport/testing/proxy";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
-import { exchangeHttp1, fieldValue, collect } from "@protoport/testing";
+import { exchangeHttp1, fieldValue, collect, type Field, type HttpRequest, statelessRequest } from "@protoport/testing";
 import { startProxied } from "../../../support/greenhouses.ts";
+import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 
 // Gateway features that a proxy has too.
 
@@ -131,4 +132,55 @@ test("a drain waits for a request that is still being received", async () => {
   expect([response.statusCode, String(await collect(response))]).toEqual([200, `{"bed":"1"}`]);
   await drained;
   expect(proxy.load.connections.http1).toBe(0);
+});
+
+const service = "greenhouse_v1_GreenhouseService";
+const call = (method: string, args: object, header: readonly Field[] = []): HttpRequest =>
+  statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
+
+async function startTools(headerRules: ForwardRules = {}) {
+  const credentials: (string | null)[] = [];
+  const implementation: Parameters<typeof startProxied>[0] = {
+    waterBed: ({ bed, note }, { requestHeader }) => {
+      credentials.push(requestHeader.get("authorization"));
+      if (note === "dry") throw new ConnectError("dry", Code.Aborted);
+      return { bed };
+    },
+    async *watchReadings({ count }) {
+      for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+    },
+  };
+  const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
+  const proxy = await startProxied(implementation, { mcp, upstreamOptions: { requestHeader: headerRules } });
+  const exchange = async (request: HttpRequest) => String((await exchangeHttp1(proxy.address, request)).body);
+  return { ...proxy, credentials, exchange };
+}
+
+describe("a proxy with MCP tools", () => {
+  test("lists and calls an upstream's tools", async () => {
+    await using proxied = await startTools();
+    expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
+      result: { tools: ["GetReading", "WaterBed", "WatchReadings"].map((name) => ({ name: `${service}_${name}` })) },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { bed: "9007199254740993" })))).toMatchObject({
+      result: { structuredContent: { bed: "9007199254740993" } },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { note: "dry" })))).toMatchObject({
+      result: { isError: true, content: [{ text: "ABORTED: dry" }] },
+    });
+    expect(eventsOf(await proxied.exchange(call("WatchReadings", { count: 2 })))).toMatchObject([
+      { result: { structuredContent: { messages: [{ degreesCelsius: 1 }, { degreesCelsius: 2 }] } } },
+    ]);
+  });
+
+  const token = "Bearer of-the-agent";
+
+  test.each<[name: string, want: string | null, requestHeader?: ForwardRules]>([
+    ["does not forward the client's token by default", null],
+    ["forwards the client's token if allow names its field", token, { allow: ["Authorization"] }],
+  ])("%s", async (_name, want, requestHeader) => {
+    await using proxied = await startTools(requestHeader);
+    await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
+    expect(proxied.credentials).toEqual([want]);
+  });
 });

@@ -6,10 +6,13 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 // oxfmt-ignore
 import { type ScriptedConnection, startProxy, grpcHead, grpcResponse, startScriptedServer, serviceWithRoutes,
-  LibraryService } from "@protoport/testing/proxy";
+  LibraryService, OrderService, startGreenhouse } from "@protoport/testing/proxy";
 // oxfmt-ignore
-import { createProxy, type ProxyGateway, type ProxyOptions, type DescriptorSource
+import { createProxy, type ProxyGateway, type ProxyOptions, type DescriptorSource, type MethodSettings, createUpstream
 } from "../../../../src/create-proxy.ts";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createBearerAuth } from "../../../../../auth/src/index.ts";
+import { collectGarbage } from "../../../../../testing/src/http/retained-bytes.ts";
 
 // Calls that began before `reconfigure` has replaced their upstream.
 
@@ -255,5 +258,78 @@ test("after several reconfigure calls, only the last upstream has a connection",
   await expect.poll(() => current.open).toBe(0);
   expect(await water(proxy)).toBe(200);
   expect([old.open, old.connections, current.open]).toEqual([0, oldConnections, 1]);
+  await proxy.close();
+});
+
+/** Resolves once none of the objects is in memory. A new WeakRef keeps its target until the turn ends. */
+async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {
+  const left = (): number => {
+    collectGarbage();
+    return objects.filter((each) => each.deref() !== undefined).length;
+  };
+  await expect.poll(left).toBe(0);
+}
+
+/** Calls an RPC, and returns a reference to the descriptor of a served service, which the generation in use holds. */
+async function callAndReference(proxy: ProxyGateway): Promise<WeakRef<object>> {
+  await (await proxy.fetch(new Request("http://proxy/sensors/1/reading"))).text();
+  await (await proxy.fetch(new Request("http://proxy/upstream.v1.GreenhouseService/Unknown"))).text();
+  const [service] = proxy.services;
+  expect(service).toBeDefined();
+  return new WeakRef(service ?? {});
+}
+
+test.each([
+  { name: "given by address", isShared: false },
+  { name: "given by createUpstream", isShared: true },
+])("reconfigure with upstreams $name releases the previous descriptors and routes", async ({ isShared }) => {
+  await using upstream = await startGreenhouse({ getReading: () => ({}) });
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  const shared = createUpstream({ addresses: address });
+  const options = (): ProxyOptions => ({
+    upstreams: [{ upstream: isShared ? shared : address, descriptors: descriptorSetOf(GreenhouseService.file) }],
+    onReload: () => undefined,
+  });
+  const proxy = await createProxy(options());
+  const replaced: WeakRef<object>[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    replaced.push(await callAndReference(proxy));
+    await proxy.reconfigure(options());
+  }
+  await expectReleased(replaced);
+  expect((await callAndReference(proxy)).deref()).toBeDefined();
+  await proxy.close();
+  await shared.close();
+});
+
+const { interceptor } = createBearerAuth({ verify: () => ({ kind: "unknown", reason: "" }) }, { realm: "greenhouse" });
+
+function ownRetries(method: DescMethod): MethodSettings {
+  const delays = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+  return { retry: { maxAttempts: 2, retryableCodes: [14], ...delays, methods: (other) => other === method } };
+}
+
+test.each([
+  { name: "each reload" },
+  { name: "each reload after reconfigure", isReconfigured: true },
+  { name: "each reload with a retry policy per method", methodSettings: ownRetries },
+  { name: "each reload with an interceptor of createBearerAuth", interceptors: [interceptor] },
+])("$name releases the previous descriptors and routes", async (given) => {
+  const { isReconfigured = false, interceptors = [], methodSettings = () => undefined } = given;
+  await using upstream = await startGreenhouse({ getReading: () => ({}) });
+  const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
+  let current = descriptorSetOf(...some);
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const descriptors = { read: () => Promise.resolve(current) };
+  const options: ProxyOptions = { upstreams: [{ upstream: url, descriptors, methodSettings }], interceptors };
+  const proxy = await createProxy(options);
+  if (isReconfigured) await proxy.reconfigure(options);
+  const replaced: WeakRef<object>[] = [];
+  for (const files of [more, some, more]) {
+    replaced.push(await callAndReference(proxy));
+    current = descriptorSetOf(...files);
+    expect(await proxy.reload()).toMatchObject({ isChanged: true });
+  }
+  await expectReleased(replaced);
   await proxy.close();
 });

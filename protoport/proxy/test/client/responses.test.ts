@@ -1,10 +1,13 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { gzip } from "../../../gateway/src/protocols/compression/index.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import { codeOfHttpStatus, readStatus, resetError, responseError } from "../../src/client/call-status.ts";
 import { readResponseHead } from "../../src/client/client-method.ts";
 import { malformedResponseError, transportError } from "../../src/forward/upstream-errors.ts";
+import { GreenhouseService, grpcHead, outcomeOf, startScriptedServer } from "@protoport/testing/proxy";
+import { createGrpcTransport } from "../../src/client/index.ts";
+import { dataFrame, frameFlag, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
 const internal = Code.Internal;
 const notNumber = "the grpc-status of the response is not a number";
@@ -119,4 +122,24 @@ test.each([
 ])("a malformed response's code $code becomes $reported for the caller", ({ code, reported }) => {
   const error = malformedResponseError(new ConnectError("a", code));
   expect(error).toMatchObject({ code: reported, rawMessage: "the response of the service is malformed: a" });
+});
+
+/** A message of 1,000 bytes, with an unknown field, in an envelope. */
+const largest = Buffer.concat([Buffer.of(0, 0, 0, 0x03, 0xe8, 0x7a, 0xe5, 0x07), Buffer.alloc(997)]);
+
+const tooLarge = "ResourceExhausted: the response is larger than 1000 bytes";
+
+test.each([
+  { name: "with as many bytes as the limit", more: Buffer.alloc(0), isEnded: true, want: "ok" },
+  { name: "with one byte more than the limit", more: Buffer.alloc(1), isEnded: false, want: tooLarge },
+])("a response $name in two pieces gets $want", async ({ more, isEnded, want }) => {
+  const pieces = [largest.subarray(0, 600), Buffer.concat([largest.subarray(600), more])];
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      connection.send(headersFrame(id, grpcHead), ...pieces.map((piece) => dataFrame(id, piece)));
+      if (isEnded) connection.send(headersFrame(id, [["grpc-status", "0"]], frameFlag.endStream));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, readMaxBytes: 1_000 });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
 });

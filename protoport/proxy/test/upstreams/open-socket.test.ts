@@ -3,9 +3,11 @@ import { createServer as createTcpServer } from "node:net";
 import { createServer, type TlsOptions } from "node:tls";
 import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
-import { explainTlsError } from "../../src/upstreams/open-socket.ts";
+import { explainTlsError, openSocket } from "../../src/upstreams/open-socket.ts";
 import { createCertificate, listenOnLoopback } from "@protoport/testing/http";
 import { openGreenhouseClient, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { minFreedBytes } from "../../../gateway/src/http/exchange/index.ts";
+import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
 
 const server = createCertificate("server");
 const client = createCertificate("client");
@@ -50,4 +52,18 @@ test.each<{ name: string; tls: UpstreamTls }>([
 ])("createUpstream rejects $name, and the error names the options", ({ tls }) => {
   const problem = "cannot use the certificates and the key of tls: ";
   expect(() => createUpstream({ addresses: "https://localhost:1", tls })).toThrow(problem);
+});
+
+test("a small chunk from the socket has a separate ArrayBuffer", async () => {
+  const listener = createTcpServer((socket) => void socket.end(Buffer.alloc(100, "a")));
+  const address = readUpstreamAddress(await listenOnLoopback(listener));
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  openSocket(address, undefined, 60_000, (opened) => {
+    if (opened instanceof Error) reject(opened);
+    else opened.once("data", resolve);
+  });
+  const chunk = await promise;
+  expect(chunk.byteLength).toBeLessThan(minFreedBytes);
+  expect(chunk.buffer.byteLength).toBe(chunk.byteLength);
+  await once(listener.close(), "close");
 });

@@ -1,11 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { envelope, grpcHead, startScriptedServer, wateringOf } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { envelope, grpcHead, startScriptedServer, wateringOf, openGreenhouseClient, respondWatered
+} from "@protoport/testing/proxy";
 // oxfmt-ignore
 import { clientOf, notServing, reports, reportsAndFails, service, serving, startWatchedServer, unhealthy
 } from "../../../upstreams/watched-server.ts";
 import { dataFrame, frameFlag, headersFrame, projectFolder, runProgram } from "@protoport/testing";
+import { startRelay } from "../../../../../testing/src/http/relay.ts";
 
 test("a reachable but unhealthy server is not reported as unreachable", async () => {
   const gone = await startScriptedServer({});
@@ -71,4 +74,22 @@ test("a waiting call keeps the process running, a health watch does not", async 
   server.send(reportsAndFails);
   const { exitCode, stdout, stderr } = await running;
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
+});
+
+test("a frozen server gets calls only after it sends SETTINGS again", async () => {
+  await using frozen = await startScriptedServer(respondWatered);
+  await using relay = await startRelay({ address: "127.0.0.1", port: Number(new URL(frozen.baseUrl).port) });
+  await using server = await startScriptedServer(respondWatered);
+  await using client = openGreenhouseClient({ addresses: [relay.baseUrl, server.baseUrl], keepaliveMs: 200 });
+  const call = (): Promise<string> => wateringOf(client);
+  await expect.poll(async () => [await call(), client.upstream.load.connections]).toEqual(["ok", 2]);
+  await expect.poll(async () => [await call(), frozen.requests > 0 && server.requests > 0]).toEqual(["ok", true]);
+  relay.stall();
+  // The first calls to the frozen server fail, because nothing shows yet that it is frozen.
+  await expect
+    .poll(async () => [await call(), client.upstream.load.connections].join(), { interval: 0 })
+    .not.toBe("ok,2");
+  const outcomes = new Set<string>();
+  for (let i = 0; i < 50; i++) outcomes.add(await call());
+  expect(outcomes).toEqual(new Set(["ok"]));
 });
