@@ -247,6 +247,14 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     expect(JSON.parse(String(answer.body))).toMatchObject({ note: "n alice" });
   });
 
+  test("gets the address of the client from the option clientAddress", async () => {
+    const peers: unknown[] = [];
+    const admit: GatewayOptions["admit"] = ({ peer }) => void peers.push(peer.address);
+    await using server = await serve(version, mount({ admit, clientAddress: () => "192.0.2.1" }));
+    await exchange(server.address, version, water);
+    expect(peers).toEqual(["192.0.2.1"]);
+  });
+
   describe("an unmatched request", () => {
     const others: readonly HttpRequest[] = [
       get("/"),

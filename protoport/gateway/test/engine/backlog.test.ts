@@ -2,8 +2,10 @@ import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../src/http/exchange/index.ts";
 import { type Backlog, BacklogBudget } from "../../src/engine/backlog.ts";
 import { answer, openEngine } from "../../../testing/src/http2/http2-engine.ts";
-import { type FrameConnection, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
+// oxfmt-ignore
+import { type FrameConnection, openFrames, openGreenhouse, sendUnaryCall, waterBedProcedure
+} from "../../../testing/src/index.ts";
 
 const kib = 1024;
 const mib = 1024 * kib;
@@ -96,4 +98,12 @@ test("a queued response is dropped when another connection exceeds the limit", a
   second.send(windowUpdateFrame(1, 1000));
   expect(await second.readEnd(1)).toMatchObject({ kind: "responded" });
   expect(budget.bytes).toBe(0);
+});
+
+test("a gateway closes a connection whose unread response exceeds limits.backlogBytes", async () => {
+  const handlers = { waterBed: () => ({ note: "n".repeat(2000) }) };
+  await using connection = await openGreenhouse(openFrames, handlers, { limits: { backlogBytes: 1500 } });
+  connection.send(settingFrame(4, 0));
+  sendUnaryCall(connection, 1, waterBedProcedure);
+  expect(await connection.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 200 });
 });

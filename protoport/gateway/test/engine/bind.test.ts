@@ -61,6 +61,12 @@ test("a server does not listen when the socket mode is invalid", async () => {
   expect([server.listening, readdirSync(folder.path)]).toEqual([false, []]);
 });
 
+test("a server is bound to the configured host", async () => {
+  const server = createServer();
+  expect((await bind(server, { host: "0.0.0.0" })).address).toBe("0.0.0.0");
+  server.close();
+});
+
 test.each([
   { name: "is shared with reusePort", reusePort: true, want: "shared" },
   { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },

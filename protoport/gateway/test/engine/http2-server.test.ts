@@ -7,7 +7,7 @@ import type { Admit } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes, frameFlag, frameType,
-  grpcHeader, headerBlock, headersFrame, openFrames, openGreenhouse, startGreenhouse, startOnLoopback,
+  grpcHeader, headerBlock, headersFrame, openFrames, openGreenhouse, openHttp2, startGreenhouse, startOnLoopback,
   waterBedProcedure } from "../../../testing/src/index.ts";
 import { answered } from "../../../testing/src/http2/http2-requests.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
@@ -40,6 +40,13 @@ test("a draining server serves streams that clients open before GOAWAY arrives",
   busy[Symbol.dispose]();
   silent[Symbol.dispose]();
   await drained;
+});
+
+test("the window of a connection has the size limits.connectionWindowBytes", async () => {
+  await using greenhouse = await startGreenhouse({}, { limits: { connectionWindowBytes: 300_000 } });
+  using connection = await openHttp2(greenhouse.address);
+  await new Promise((resolve) => connection.session.ping(resolve));
+  expect(connection.session.state.remoteWindowSize).toBe(300_000);
 });
 
 test("a body that fills its flow-control window before admission is read completely", async () => {
