@@ -64,7 +64,7 @@ function admitInContext(admit: Admit): Admit {
   const inContext: Admit = (request) => {
     const { contextValues } = request;
     const bind = (check: void | AdmitProcedure): void | AdmitProcedure =>
-      typeof check === "function" ? (procedure) => runInRequestContext(contextValues, check, procedure) : check;
+      typeof check === "function" ? (...rpc) => runInRequestContext(contextValues, (it) => check(...it), rpc) : check;
     const admitted = runInRequestContext(contextValues, admit, request);
     if (admitted === undefined || typeof admitted === "function") return bind(admitted);
     return Promise.resolve(admitted).then(bind);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { trace } from "@opentelemetry/api";
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import { callings, collect, greenhouseClient } from "../../../testing/src/index.ts";
@@ -176,4 +176,14 @@ test("the active context is the request's in endpoints and in hooks of unmatched
     expect(others).toEqual(Array(places).fill(own));
   }
   expect(sdk.spans.map(({ name }) => name)).toEqual(["GET /place", "GET"]);
+});
+
+test("the function that admit returns gets the RPC's descriptor", async () => {
+  const descriptors: unknown[] = [];
+  const admit: GatewayOptions["admit"] = () => (_, descriptor) => void descriptors.push(descriptor);
+  const gateway = createGateway(
+    withOpenTelemetry({ routes: (router) => void router.service(GreenhouseService, {}), admit }),
+  );
+  await gateway.fetch(new Request("http://orders.example/sensors/7/reading"));
+  expect(descriptors).toEqual([GreenhouseService.method.getReading]);
 });
