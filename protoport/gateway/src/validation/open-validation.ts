@@ -87,6 +87,8 @@ function prepareChecks(protovalidate: Protovalidate, services: readonly DescServ
   const all = createValidator({ registry });
   const rulesOf = new Map([...inputsOf(services)].map((type) => [type, findRules([type], protovalidate)]));
   refuseBrokenRules(protovalidate, all, rulesOf, predefinedExpressions(registry, protovalidate));
+  // Compiles the rules, because interrupting a check that compiles them would leave a part of them in use.
+  for (const type of rulesOf.keys()) first.validate(type, create(type));
   const failedRules = new FailedRules();
   return (type) => {
     if ((rulesOf.get(type)?.owners ?? 0) === 0) return undefined;
@@ -188,7 +190,7 @@ export function violationError(
     field: pathToString(field),
     description: toShortLine(text),
   }));
-  const [{ field, message: text } = noViolation] = violations;
+  const [{ field, message: text } = { field: [], message: "" }] = violations;
   const subject = toShortLine(field.length === 0 ? type.typeName : pathToString(field));
   const more = violations.length > 1 ? ` (and ${String(violations.length - 1)} more)` : "";
   const error = problem("ERR_RULES_VIOLATED", `${subject}: ${toShortLine(text)}${more}`);
@@ -199,8 +201,6 @@ export function violationError(
   }
   return error;
 }
-
-const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
 
 /** Returns whether a violation is short enough for the details. Paths may contain map keys from the client. */
 function isShort({ field, message }: Violation): boolean {

@@ -1,8 +1,8 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";
 import { startProxy, startReflectingServer, type TestProxy } from "@protoport/testing/proxy";
@@ -32,6 +32,9 @@ async function start(file: File, validation = untrusted): Promise<TestProxy & As
   }
 }
 
+const inputsOf = ({ proxy }: TestProxy): DescMessage[] =>
+  proxy.services.flatMap(({ methods }) => methods.map(({ input }) => input));
+
 async function add({ baseUrl }: TestProxy, note: object): Promise<unknown> {
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${baseUrl}/notes.Notes/Add`, { method: "POST", headers, body: JSON.stringify(note) });
@@ -44,6 +47,21 @@ test("standard rules from reflection are checked before the call is forwarded", 
   expect(await add(proxy, { text0: "A1" })).toMatchObject({ code: "invalid_argument" });
   // The upstream has the definition but not the service.
   expect(await add(proxy, { text0: "ab" })).toMatchObject({ code: "unimplemented" });
+});
+
+test("an interrupted first check does not disable the rules", async () => {
+  await using upstreamRules = await start(notesWith(string({ minLen: 2n })));
+  const { services } = upstreamRules.proxy;
+  const [note = expect.unreachable("no service")] = inputsOf(upstreamRules);
+  const check = untrusted.prepare(services, createRegistry(note))(note);
+  const { fields } = note;
+  // Suspends the process once, as a busy machine does.
+  const suspend = vi.fn<() => void>().mockImplementationOnce(() => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  });
+  Object.defineProperty(note, "fields", { get: () => (suspend(), fields) });
+  const tooShort = create(note, { text0: "a" });
+  expect(() => check?.(tooShort, Object.create(null))).toThrow("text0: must be at least 2 characters");
 });
 
 test("evaluating a slow pattern is interrupted, and other calls continue", async () => {
@@ -81,8 +99,7 @@ test("OpenAPI describes rules from reflection without evaluating them", async ()
   // Backtracking would take hours to match this with one common example.
   const slow = string({ pattern: "^(.|.|.|.|.|.|.|.|.|.)*#$" });
   await using upstreamRules = await start(notesWith(slow, string({ minLen: 1n }), { required: true }));
-  const [note] = upstreamRules.proxy.services.flatMap(({ methods }) => methods.map(({ input }) => input));
-  if (note === undefined) return expect.unreachable("no service");
+  const [note = expect.unreachable("no service")] = inputsOf(upstreamRules);
   expect(note.fields.map((each) => untrusted.isRequired(each))).toEqual([false, false, true]);
   expect(note.fields.slice(0, 1).map((each) => untrusted.exampleOf(each))).toEqual([[]]);
   expect(untrusted.accepts(note, { text1: "a", text2: "a" })).toBe(false);
