@@ -119,10 +119,10 @@ function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefi
 }
 
 function withRequestContext(endpoint: Endpoint): Endpoint {
-  return {
-    ...endpoint,
-    handle: (request) => runInRequestContext(request.contextValues, (it) => endpoint.handle(it), request),
-  };
+  const handle: Endpoint["handle"] = (request) =>
+    runInRequestContext(request.contextValues, (it) => endpoint.handle(it), request);
+  // The gateway reads inherited members, and refuses members of a plain object that a class instance may have.
+  return Object.assign<object, Endpoint, object>(Object.create(Object.getPrototypeOf(endpoint)), endpoint, { handle });
 }
 
 /** Creates a function that records a request duration with the meter provider registered at the time of the call. */

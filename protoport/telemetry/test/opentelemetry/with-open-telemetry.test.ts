@@ -132,6 +132,21 @@ test("an endpoint with atRoot is served outside the prefix", async () => {
   expect((await gateway.fetch(new Request("http://orders.example/well-known"))).status).toBe(200);
 });
 
+test("an endpoint that is a class instance keeps its members", async () => {
+  class Page {
+    readonly body = "page";
+    readonly open = true;
+    get path(): string {
+      return "/page";
+    }
+    handle(): { httpStatus: number; body: string } {
+      return { httpStatus: 200, body: this.body };
+    }
+  }
+  const gateway = createTestGateway(withOpenTelemetry({ routes: () => {}, endpoints: [new Page()] }));
+  expect(await (await gateway.fetch(new Request("http://orders.example/page"))).text()).toBe("page");
+});
+
 test("getMeter is called once for several requests", async () => {
   let count = 0;
   using _ = registerSdk();
