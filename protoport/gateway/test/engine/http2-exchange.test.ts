@@ -1,18 +1,32 @@
 import { constants } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Client, credentials } from "@grpc/grpc-js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
-import { dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType, headerOfListBytes,
-  headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2, readHttp2Response, resetFrame, shared,
-  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { acceptedSocket, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType,
+  headerOfListBytes, headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2, pingFrame, readHttp2Response,
+  resetFrame, shared, startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
 type Handlers = Parameters<typeof startGreenhouse>[0];
 const json: Field = ["content-type", "application/json"];
 const never: Promise<never> = new Promise(() => {});
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+/** Waits until the last connection's client sends nothing, because the windows are exhausted. */
+async function clientBlocked(): Promise<void> {
+  const socket = acceptedSocket();
+  for (let turns = 0, bytes = 0; turns < 20; turns += 1) {
+    if (socket.bytesRead > bytes) turns = 0;
+    bytes = socket.bytesRead;
+    await nextTurn();
+  }
+}
 
 /** Returns the status at the start of a header block. */
 const statusOf = (hpack: HpackDecoder, { payload }: Frame): string | undefined =>
@@ -207,4 +221,45 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     expect(connections[2]).toBe(connections[0]);
     expect(connections[1]).not.toBe(connections[0]);
   });
+
+  test("a bidi call that the handler ends before its requests succeeds in grpc-js", async () => {
+    const controlClimate = async function* (): AsyncGenerator<object> {
+      await clientBlocked();
+      for (let sent = 0; sent < 100; sent += 1) yield {};
+    };
+    await using greenhouse = await startGreenhouse({ controlClimate }, {}, { http2 });
+    const client = new Client(`127.0.0.1:${greenhouse.address.port}`, credentials.createInsecure());
+    onTestFinished(() => client.close());
+    const call = client.makeBidiStreamRequest("/greenhouse.v1.GreenhouseService/ControlClimate", asIs, asIs);
+    for (let i = 0; i < 40; i++) call.write(Buffer.alloc(50_000));
+    let messages = 0;
+    for await (const _ of call) {
+      messages += 1;
+      await nextTurn();
+    }
+    expect(messages).toBe(100);
+  });
+});
+
+test.each([
+  { name: "gets no window after a trailer section", type: "application/grpc", want: false },
+  { name: "gets window after a response without a trailer section", type: "application/connect+proto", want: true },
+])("an HTTP/2 stream in node:http2 $name", async ({ type, want }) => {
+  const handlers: Handlers = { recordReadings: async () => ({}) };
+  await using connection = await openGreenhouse(openFrames, handlers, {}, { http2: "mounted" });
+  const header = grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings").slice(0, 4);
+  connection.send(headersFrame(1, [...header, ["content-type", type]]));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  const credited: number[] = [];
+  connection.send(...[1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000))));
+  // nghttp2 sends the first PING before the window.
+  for (const ping of [pingFrame, pingFrame]) {
+    connection.send(ping);
+    await connection.readUntil(
+      (one) => (one.type === frameType.windowUpdate && credited.push(one.streamId), one.type === frameType.ping),
+    );
+  }
+  expect(credited.includes(1)).toBe(want);
+  connection.send(dataFrame(1, Buffer.of(), frameFlag.endStream));
+  await expect.poll(() => connection.greenhouse.openRequests()).toBe(0);
 });

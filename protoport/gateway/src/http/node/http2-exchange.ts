@@ -126,7 +126,12 @@ export class NodeHttp2Exchange extends NodeExchange {
   /** Also stops a request body if the client still sends long after the response (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
-    if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
+    if (this.body?.ended !== false) return;
+    this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
+    if (!this.#stream[trailerKey]?.length) return;
+    // Sends no WINDOW_UPDATE, like the engine's `hasFixedWindow`. Node requests data in `_read`, and delivers the data
+    // that the window still allows without a request.
+    Object.assign(this.#stream, { _read: ignore }).pause().resume();
   }
 
   /** Asks the client to stop sending after the response and its trailer section were sent. */
@@ -135,7 +140,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     // Node reports DATA as finished before the client's window allows the last bytes and the trailer section.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
     // In the same event-loop turn, node would send the reset before the trailer section.
-    runAfterTurn(stopReceiving, this.#stream);
+    runAfterTurn((stream) => stream.close(ErrorCode.noError), this.#stream);
   }
 
   override closed(): void {
@@ -156,10 +161,6 @@ type StreamWithTrailer = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 function onWantTrailers(this: StreamWithTrailer): void {
   // Node sends an empty trailer section as an empty DATA frame that ends the stream.
   this.sendTrailers(toOutgoingFields(this[trailerKey] ?? noFields));
-}
-
-function stopReceiving(stream: StreamWithTrailer): void {
-  stream.close(ErrorCode.noError);
 }
 
 /** Maximum number of bytes in a section that nghttp2 sends, with the bytes that it adds (`nghttp2_hd_deflate_bound`). */

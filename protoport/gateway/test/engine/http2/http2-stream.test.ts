@@ -1,6 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { Client, credentials } from "@grpc/grpc-js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
@@ -17,7 +15,6 @@ import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeade
 
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;
-const asIs = (bytes: Buffer): Buffer => bytes;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 const limits = { concurrentStreams: 5 };
 const windowLimits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535, lingerMs: 60_000 };
@@ -263,32 +260,6 @@ describe("the engine", () => {
     expect(await credit(connection)).toStrictEqual(want.map((streamId) => [streamId, 48_000]));
     connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
-  });
-
-  test("a bidi call that the server ends before its requests succeeds in grpc-js", async () => {
-    let unreadBytes = 0;
-    await using engine = await startEngine({
-      serve: (stream) => {
-        const onData = (piece: Uint8Array): void => {
-          unreadBytes += piece.byteLength;
-          if (unreadBytes < 262_144) return;
-          stream.sendHeaders([statusBlock(200), encodeBlock(["content-type", "application/grpc"])], false);
-          // 100 empty messages.
-          stream.end(Buffer.alloc(500), encodeBlock(["grpc-status", "0"]));
-        };
-        stream.receiver = receiving(stream, { onData });
-      },
-    });
-    const client = new Client(`127.0.0.1:${engine.address.port}`, credentials.createInsecure());
-    onTestFinished(() => client.close());
-    const call = client.makeBidiStreamRequest("/a/B", asIs, asIs);
-    for (let i = 0; i < 40; i++) call.write(Buffer.alloc(50_000));
-    let messages = 0;
-    for await (const _ of call) {
-      messages += 1;
-      await nextTurn();
-    }
-    expect(messages).toBe(100);
   });
 
   test.each([

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "vitest";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, openFrames, pingFrame, sendUnaryCall,
-  startGreenhouse, waterBedProcedure, within } from "../../../../../testing/src/index.ts";
+import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, http2Servers, openFrames,
+  pingFrame, sendUnaryCall, startGreenhouse, waterBedProcedure, within } from "../../../../../testing/src/index.ts";
+import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 /** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
@@ -77,4 +78,17 @@ describe.concurrent("a slow HTTP/2 client", () => {
     sendUnaryCall(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
   });
+
+  test.for(http2Servers)(
+    "that does not end its request is reset after the response (%s)",
+    async (http2, { expect }) => {
+      await using greenhouse = await startGreenhouse({ recordReadings: async () => ({}) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
+      expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+      connection.send(...[1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000))));
+      expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: 0 });
+      await expect.poll(() => greenhouse.openRequests()).toBe(0);
+    },
+  );
 });
