@@ -27,12 +27,12 @@ export const longRepeats: readonly string[] = [
   "protoport/gateway/test/parsed-body.test.ts", "protoport/gateway/test/paths-as-sent.test.ts",
   "protoport/gateway/test/wire/corpus.test.ts", "protoport/gateway/test/wire/http-body.test.ts",
   "protoport/gateway/test/wire/rest-http.test.ts", "protoport/gateway/test/engine/request-trailers.test.ts",
-  "protoport/gateway/test/mcp/requests.test.ts", "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
-  "protoport/gateway/test/serve/admit-procedure.test.ts", "protoport/gateway/test/serve/call-view.test.ts",
-  "protoport/gateway/test/serve/cross-site.test.ts", "protoport/gateway/test/serve/endpoints.test.ts",
-  "protoport/gateway/test/serve/forbidden-fields.test.ts", "protoport/gateway/test/serve/odd-errors.test.ts",
-  "protoport/gateway/test/serve/odd-headers.test.ts", "protoport/gateway/test/serve/reserved-metadata.test.ts",
-  "protoport/gateway/test/serve/stream-call.test.ts", "protoport/gateway/test/serve/unary-call.test.ts",
+  "protoport/gateway/test/mcp/requests.test.ts", "protoport/gateway/test/serve/admit-procedure.test.ts",
+  "protoport/gateway/test/serve/call-view.test.ts", "protoport/gateway/test/serve/cross-site.test.ts",
+  "protoport/gateway/test/serve/endpoints.test.ts", "protoport/gateway/test/serve/forbidden-fields.test.ts",
+  "protoport/gateway/test/serve/odd-errors.test.ts", "protoport/gateway/test/serve/odd-headers.test.ts",
+  "protoport/gateway/test/serve/reserved-metadata.test.ts", "protoport/gateway/test/serve/stream-call.test.ts",
+  "protoport/gateway/test/serve/unary-call.test.ts",
 ];
 
 /** The suite of tests that need only `npm ci`, and take minutes. */

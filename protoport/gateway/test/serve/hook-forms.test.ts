@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter, createContextValues } from "@co
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../../proxy/src/create-proxy.ts";
-import { createGateway, type GatewayOptions } from "../../src/index.ts";
+import { type Admit, createGateway, type Endpoint, type GatewayOptions } from "../../src/index.ts";
 import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
 import { openEveryTransport, transportNames, within } from "../../../testing/src/index.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
@@ -104,6 +104,52 @@ describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () 
       expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
     },
   );
+});
+
+const refuse = (): never => {
+  throw refusal;
+};
+
+const admits: Readonly<Record<string, Admit | undefined>> = {
+  "no admit": undefined,
+  "a synchronous admit": () => undefined,
+  "an asynchronous admit": async () => {},
+  "an admit that throws": refuse,
+  "an admit that rejects": async () => refuse(),
+};
+
+const unwritable = { httpStatus: 600, body: "" };
+
+/** Endpoints that fail, their status, and how many faults are reported. */
+const failures: readonly (readonly [name: string, handle: Endpoint["handle"], httpStatus: number, faults: number])[] = [
+  ["throws", refuse, 403, 0],
+  ["rejects", async () => refuse(), 403, 0],
+  ["throws an unexpected error", fault, 500, 1],
+  ["rejects with an unexpected error", async () => fault(), 500, 1],
+  ["returns an unwritable response", () => unwritable, 500, 1],
+  ["resolves with an unwritable response", async () => unwritable, 500, 1],
+];
+
+describe.each(Object.entries(admits))("endpoints with %s", (admitName, admit) => {
+  const isAdmitted = !/throws|rejects/.test(admitName);
+
+  test.for(failures)("an endpoint that %s results in status $2 if called", async ([, handle, httpStatus, faults]) => {
+    const reported: unknown[] = [];
+    let calls = 0;
+    const counted: Endpoint["handle"] = (request) => ((calls += 1), handle(request));
+    const onFault = (error: unknown): void => void reported.push(error);
+    const endpoints = [{ path: "/fails", open: false, handle: counted }];
+    const options = { ...routesOf(() => ({})), endpoints, onFault, ...(admit && { admit }) };
+    await using gateway = await openEveryTransport(options);
+    for (const transport of transportNames) {
+      reported.length = calls = 0;
+      const pending = gateway.ask(transport, { httpMethod: "GET", path: "/fails", header: [] });
+      const response = await within(pending, `the response by ${transport}`);
+      const wanted = isAdmitted ? [httpStatus, faults, 1] : [403, 0, 0];
+      expect([transport, response.httpStatus, reported.length, calls]).toEqual([transport, ...wanted]);
+      expect(String(response.body)).not.toContain("defect");
+    }
+  });
 });
 
 const failing = new Error("the registry is away");
