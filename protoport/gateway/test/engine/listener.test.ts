@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { startDeadline } from "../../src/http/exchange/index.ts";
 // oxfmt-ignore
 import { type EndpointResponse, errorCodeOf, type Gateway, type GatewayLoad, type ListenOptions
@@ -224,6 +224,14 @@ test("drain() closes the socket if listen() is still pending", async () => {
   expect(existsSync(path)).toBe(false);
   await expect(gateway.listen({ path })).rejects.toThrow("was drained and cannot listen again");
   expect(existsSync(path)).toBe(false);
+});
+
+test("drain() resolves immediately if no connection is open", async () => {
+  const gateway = createTestGateway({ routes: () => {} });
+  await gateway.listen();
+  using timers = vi.spyOn(globalThis, "setTimeout");
+  await gateway.drain(60_000);
+  expect(timers).not.toHaveBeenCalled();
 });
 
 test.each([
