@@ -118,7 +118,7 @@ export const settings: PlantSettings<SettingValues> = {
   },
   deletionsKeptHours: {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
-    about: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
+    about: "hours that deletion records are kept",
     fallback: 2160,
     type: integer(1, maxRetentionHours),
   },
