@@ -97,7 +97,6 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
   }
 }
 
-/** Options for {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
   /** Resolves when the server must shut down. */
   readonly stop: Promise<NodeJS.Signals | "drain">;

@@ -6,7 +6,6 @@ import type { Configuration } from "./settings.ts";
 
 /** A server's certificate. The certificate's files are watched. */
 export interface Certificate extends WatchedFile {
-  /** The key pair in use. */
   readonly current: KeyPair;
   /** Registers a callback for renewed key pairs. */
   onRenewal(callback: (renewed: KeyPair) => void): void;

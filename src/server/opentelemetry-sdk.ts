@@ -13,7 +13,6 @@ import { isSdkRegistered, requestedSignals } from "./opentelemetry-variables.ts"
 // Interval at which a lasting problem is logged again, such as a collector that is down, in milliseconds.
 const repeatAfterMs = 60_000;
 
-/** The running SDK. */
 interface Sdk {
   /** Exports the remaining telemetry within two seconds. Unregisters the SDK from the process. Never rejects. */
   close(): Promise<void>;
@@ -76,7 +75,6 @@ export function startSdk(serviceVersion: string, collect: Collect, log: Pick<Log
 
 const ignore = (): void => undefined;
 
-/** Returns the server's current metrics. */
 type Collect = () => readonly MetricFamily[];
 
 /** Loads a dependency of the SDK. The package is resolved from the SDK's location. */

@@ -11,14 +11,10 @@ import { createPlantService } from "./plant-service.ts";
 import type { PlantStore } from "./plant-store.ts";
 import { policyOf } from "./rpc-policy.ts";
 
-/** The arguments of {@link createPlantGatewayOptions}. */
 export interface PlantGatewayParts {
   readonly store: PlantStore;
-  /** Verifies bearer tokens. */
   readonly verifier: TokenVerifier;
-  /** The readiness that health checks report. */
   readonly readiness: Readiness;
-  /** The log for internal errors. */
   readonly log: Log;
   /** The RFC 9728 documents to which `WWW-Authenticate` challenges point. */
   readonly resourceMetadata?: BearerAuthOptions["resourceMetadata"];

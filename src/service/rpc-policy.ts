@@ -11,7 +11,6 @@ export type RpcEffect = "deletion" | "read";
 interface RpcPolicy {
   /** The scope that a token must have. A token may also have all scopes. */
   readonly scope: string;
-  /** The description for the successful response. */
   readonly successDescription: string;
   readonly effect: RpcEffect;
 }

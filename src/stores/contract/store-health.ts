@@ -8,7 +8,6 @@ export interface StoreProblem {
   readonly needsOperator?: boolean;
 }
 
-/** Options for {@link StoreHealth}. */
 interface StoreHealthOptions {
   /**
    * Returns the current problem. Must not reject. `hasCommitted` is whether a deletion was committed recently. Without a

@@ -20,7 +20,6 @@ import { readServerUrl, type PostgresServer } from "./server/server-url.ts";
 import { Session, SessionPool } from "./server/session.ts";
 import { TableLocation } from "./table-location.ts";
 
-/** Options for {@link openPostgresStore}. */
 interface PostgresStoreOptions extends DurableStoreOptions {
   /** The database URL, `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;

@@ -4,7 +4,7 @@ import type { StoreProblem } from "../contract/store-health.ts";
 import { toBigInt } from "./database.ts";
 import type { FileIdentity } from "./file-identity.ts";
 import { schemaProblemOf } from "./migrate.ts";
-import { fileProblemOf, isConstraintFault } from "./problem.ts";
+import { codeOf, fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /** A deletion as the storage thread gets it. An array is cheap to copy. */
@@ -13,12 +13,14 @@ export type BatchRow = readonly [id: bigint, subject: string, requestId: string,
 /** A batch's outcomes, in its order, and the file's problem, if any. */
 export interface FileResult {
   readonly outcomes: readonly Outcome[];
+  /** The database's error for each outcome, if any. */
+  readonly causes?: readonly (string | undefined)[];
   readonly problem?: StoreProblem | undefined;
 }
 
 /**
- * Prepares a function that runs a batch in one transaction, and does not throw. If SQLite rejects a deletion, the
- * transaction is rolled back, and each half is deleted like a batch. So only the rejected deletions fail.
+ * Prepares a function that runs a batch in one transaction, and does not throw. If a deletion is refused or its trigger
+ * fails, the transaction is rolled back, and each half is deleted like a batch. So only these deletions fail.
  */
 export function prepareDeleteBatch(
   db: DatabaseSync,
@@ -45,13 +47,15 @@ export function prepareDeleteBatch(
       // After a full disk, a failed write or RAISE(ROLLBACK), SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      if (!isRefused)
+      if (!isRefused && (isCommitting || !isTriggerFault(db, fault)))
         return failAll(rows, isUnknown ? "unknown" : "unavailable", schemaProblemOf(db) ?? fileProblemOf(fault));
-      if (rows.length === 1) return { outcomes: ["protected"] };
+      const { text } = fileProblemOf(fault);
+      if (rows.length === 1) return { outcomes: [isRefused ? "protected" : "unavailable"], causes: [text] };
       const [first, second] = [rows.slice(0, rows.length / 2), rows.slice(rows.length / 2)];
-      const { outcomes, problem } = deleteBatch(first);
-      const rest = problem === undefined ? deleteBatch(second) : failAll(second, "unavailable", problem);
-      return { outcomes: [...outcomes, ...rest.outcomes], problem: rest.problem };
+      const done = deleteBatch(first);
+      const rest = done.problem === undefined ? deleteBatch(second) : failAll(second, "unavailable", done.problem);
+      const causes = [done, rest].flatMap(({ outcomes, causes: known = outcomes.map(() => undefined) }) => known);
+      return { ...rest, outcomes: [...done.outcomes, ...rest.outcomes], causes };
     }
   };
 }
@@ -78,6 +82,19 @@ export function failAll(rows: readonly unknown[], outcome: Outcome, problem: Sto
 /** The error if a trigger has silently skipped a record or an idempotency key, for example with RAISE(IGNORE). */
 class RecordRefused extends Error {}
 
+// SQLITE_ERROR, SQLITE_TOOBIG and SQLITE_MISMATCH.
+const triggerCodes: readonly number[] = [1, 18, 20];
+
+/** Returns whether a trigger failed on a plant, such as on malformed JSON. Without its table, no deletion compiles. */
+function isTriggerFault(db: DatabaseSync, fault: unknown): boolean {
+  try {
+    prepareDelete(db);
+    return triggerCodes.includes(codeOf(fault));
+  } catch {
+    return false;
+  }
+}
+
 /** Prepares a function that deletes a plant and records the deletion, in a transaction. */
 function prepareDelete(db: DatabaseSync): (row: BatchRow, deletedAt: number, batch: bigint) => Outcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
@@ -102,7 +119,7 @@ function prepareDelete(db: DatabaseSync): (row: BatchRow, deletedAt: number, bat
     if (deletePlant.run(id).changes === 0n) return exists(id) ? "protected" : "absent";
     const isRecorded = insertRecord.run(id, deletedAt, subject, requestId, batch).changes !== 0n;
     const hasKey = isRecorded && (key === null || insertKey.run(key).changes !== 0n);
-    if (!hasKey) throw new RecordRefused();
+    if (!hasKey) throw new RecordRefused("a trigger drops the deletion record or its idempotency key");
     return "deleted";
   };
 }

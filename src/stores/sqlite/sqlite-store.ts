@@ -86,13 +86,13 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
       // A deletion that waits for the check has left the queue, and so is sent even if its call is cancelled.
       if (isChecking) await thread.opened.catch(() => undefined);
       // The store may have stopped writing while the batch waited for the check.
-      const { outcomes, problem } =
+      const { problem, ...result } =
         health.problem === undefined
           ? await thread.request(batch.map(toRow))
           : failAll(batch, "unavailable", health.problem);
-      if (problem === undefined) return { outcomes };
+      if (problem === undefined) return result;
       health.report(problem);
-      return { outcomes, failure: problemOf(this) };
+      return { ...result, failure: problemOf(this) };
     },
     async close() {
       const isKnown = health.problem !== undefined;

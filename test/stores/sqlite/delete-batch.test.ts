@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch, type BatchRow } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
@@ -70,7 +70,7 @@ describe("committing a batch", () => {
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const keys = ["used", "kept", "used", null, "new", "new", "new"];
     const want = { outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"] };
-    expect(deleteBatch(withKeys(batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), ...keys))).toEqual(want);
+    expect(deleteBatch(withKeys(batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), ...keys))).toMatchObject(want);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
       "SELECT k.idempotency_key AS id FROM deletions LEFT JOIN idempotency_keys AS k USING (seq) ORDER BY seq";
@@ -113,7 +113,8 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
              BEGIN SELECT RAISE(IGNORE); END`);
-    const want = { outcomes: ["deleted", "protected", "deleted"] };
+    const cause = "a trigger drops the deletion record or its idempotency key";
+    const want = { outcomes: ["deleted", "protected", "deleted"], causes: [undefined, cause, undefined] };
     expect(prepareDeleteBatch(db)(withKeys(batchOf(1n, 2n, 3n), "yes", "no", null))).toEqual(want);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -220,7 +221,7 @@ describe("a batch with protected plants", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     // The second call for a plant does not delete it, even when its batch is split.
-    expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
+    expect(deleteBatch(batchOf(...eight, 1n, 99n))).toMatchObject({
       // oxfmt-ignore
       outcomes: [
         "deleted", "deleted", "protected", "deleted", "deleted", "protected", "deleted", "deleted", "absent", "absent",
@@ -230,8 +231,8 @@ describe("a batch with protected plants", () => {
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // The deletions of protected plants fail in a batch of one and in a batch of two.
-    expect(deleteBatch(batchOf(3n))).toEqual({ outcomes: ["protected"] });
-    expect(deleteBatch(batchOf(6n, 3n))).toEqual({ outcomes: ["protected", "protected"] });
+    expect(deleteBatch(batchOf(3n))).toMatchObject({ outcomes: ["protected"] });
+    expect(deleteBatch(batchOf(6n, 3n))).toMatchObject({ outcomes: ["protected", "protected"] });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
     db.close();
@@ -247,6 +248,7 @@ describe("a batch with protected plants", () => {
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       problem: { text: "the disk is full", isTemporary: true },
+      causes: ids.map((id) => (id === 3n ? "no" : undefined)),
       outcomes: ["deleted", "deleted", "protected", ...ids.slice(3).map(() => "unavailable")],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
@@ -264,11 +266,53 @@ describe("a batch with protected plants", () => {
     });
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
-    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({ outcomes: ids.map(() => "protected") });
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toMatchObject({ outcomes: ids.map(() => "protected") });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
     db.close();
   });
+});
+
+describe("a trigger that fails", () => {
+  test.each([
+    { sql: "SELECT json_extract('{', '$')", cause: "malformed JSON" },
+    { sql: "SELECT zeroblob(2000000000)", cause: "string or blob too big" },
+    { sql: "INSERT INTO beds VALUES ('x')", cause: "datatype mismatch" },
+  ])("with $cause fails only its plant", ({ sql, cause }) => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
+    db.exec(`
+      CREATE TABLE beds (id INTEGER PRIMARY KEY);
+      CREATE TRIGGER fail BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN ${sql}; END`);
+    const outcomes = eight.map((id) => (id === 3n || id === 6n ? "unavailable" : "deleted"));
+    const causes = outcomes.map((outcome) => (outcome === "deleted" ? undefined : cause));
+    expect(prepareDeleteBatch(db)(batchOf(...eight))).toEqual({ outcomes, causes });
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual([3n, 6n]);
+  });
+
+  test("without its table fails all deletions, and only a restart helps", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    const deleteBatch = prepareDeleteBatch(db);
+    db.exec("CREATE TRIGGER fail BEFORE DELETE ON plants WHEN old.id = 2 BEGIN DELETE FROM beds; END");
+    const problem = { text: "no such table: main.beds", isTemporary: false };
+    expect(deleteBatch(batchOf(1n, 2n))).toEqual({ problem, outcomes: ["unavailable", "unavailable"] });
+  });
+});
+
+test("a commit that fails with SQLITE_ERROR is not repeated", () => {
+  using folder = createTempFolder();
+  using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+  const prepare = db.prepare.bind(db);
+  const commitAndFail = (): never => {
+    db.exec("COMMIT");
+    throw Object.assign(new Error("failed"), { errcode: 1 });
+  };
+  vi.spyOn(db, "prepare").mockImplementation((sql) =>
+    sql === "COMMIT" ? Object.assign(prepare(sql), { run: commitAndFail }) : prepare(sql),
+  );
+  const problem = { text: "failed", isTemporary: false };
+  expect(prepareDeleteBatch(db)(batchOf(1n, 2n))).toEqual({ problem, outcomes: ["unknown", "unknown"] });
 });
 
 test("a batch whose commit fails for one plant is split in half", () => {

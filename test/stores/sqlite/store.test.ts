@@ -11,6 +11,8 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite, runSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
+const rejected = (code: Code, cause: string) => ({ status: "rejected", reason: { code, cause } });
+
 describe("an SQLite store", () => {
   test("is filled only when it is created, not when it becomes empty", async () => {
     using folder = createTempFolder();
@@ -65,19 +67,31 @@ describe("an SQLite store", () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });
     await using _ = { [Symbol.asyncDispose]: () => store.close() };
     const other = new DatabaseSync(file);
+    // Plant 2's trigger fails, plant 4 is protected, and deleting plant 6 finds a damaged index.
     other.exec(`
+      CREATE TABLE documents (text);
+      CREATE VIRTUAL TABLE damaged USING fts5 (text, content = 'documents');
+      INSERT INTO damaged (rowid, text) VALUES (1, 'missing');
+      CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 2 BEGIN SELECT json('no JSON'); END;
       CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id = 4 BEGIN SELECT RAISE(FAIL, 'not this one'); END;
-      CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
+      CREATE TRIGGER damage AFTER DELETE ON plants WHEN OLD.id = 6
+        BEGIN INSERT INTO damaged (damaged, rank) VALUES ('integrity-check', 1); END`);
     other.close();
-    // The first is sent alone, and the others share a batch.
-    expect(await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())))).toEqual([
-      ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
-      { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) },
-      ...[5, 6].map(() => ({ status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) })),
+    const deleted = { status: "fulfilled", value: true };
+    const damaged = rejected(Code.Unavailable, `${file}: the file is damaged`);
+    expect(
+      await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall()))),
+    ).toMatchObject([
+      deleted,
+      rejected(Code.Unavailable, "malformed JSON"),
+      deleted,
+      rejected(Code.FailedPrecondition, "not this one"),
+      damaged,
+      damaged,
     ]);
-    expect(store.problem).toBe(`${file}: malformed JSON`);
-    expect(plantsIn(file)).toEqual([4n, 5n, 6n]);
-    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 3n }]);
+    expect(store.problem).toBe(`${file}: the file is damaged`);
+    expect(plantsIn(file)).toEqual([2n, 4n, 5n, 6n]);
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 2n }]);
   });
 
   test("refuses deletions that waited for the check of a damaged file", async () => {

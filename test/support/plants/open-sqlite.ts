@@ -38,7 +38,7 @@ export const openSqlite: OpenWithDatabase = async (plants) => {
     // oxfmt-ignore
     database: {
       location: { kind: "sqlite", path: file }, kill: async () => undefined, run,
-      failDeletions: () => run("CREATE TRIGGER fail AFTER DELETE ON plants BEGIN SELECT json('no JSON'); END"),
+      failDeletions: () => run("CREATE TRIGGER fail AFTER DELETE ON plants BEGIN DELETE FROM missing; END"),
       protect: (way, ids) => run(protectionSql[way](ids.join())), recorded: () => recordedIn(file),
       age: (days) => ageRecords(file, days),
     },

@@ -36,7 +36,6 @@ export interface StoreTables {
    * calls, or with a token. If a plant is missing, its last record is visible, too.
    */
   findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly TextRow[]>;
-  /** The tables' names. */
   readonly schema: StoreSchema;
   /** The pause after dropping a slice of records during deletions, as a multiple of the slice's duration. */
   readonly dropPause: number;
@@ -49,7 +48,6 @@ export interface StoreTables {
   checkWrite(session: Session): Promise<void>;
 }
 
-/** What {@link StoreTables.deletePlants} has done. */
 export interface Deleted {
   readonly ids: ReadonlySet<string>;
   readonly isKept: boolean;
