@@ -1,5 +1,5 @@
 import { describe, type ExpectStatic, test } from "vitest";
-import { closing } from "@protoport/testing/process";
+import { closing, waitLimitMs } from "@protoport/testing/process";
 import { batchTimeoutMs } from "../../../../../src/stores/contract/backend.ts";
 import type { Requested } from "../../../../../src/stores/contract/backend.ts";
 import type { BatchFailure } from "../../../../../src/stores/postgres/delete/batch-run.ts";
@@ -76,7 +76,8 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
   }
 }
 
-describe.concurrent("each SQLSTATE of PostgreSQL", () => {
+// Each test runs a thousand transactions, in 5 s or in a minute on a busy machine.
+describe.concurrent("each SQLSTATE of PostgreSQL", { timeout: 10 * waitLimitMs }, () => {
   test("raised by a trigger has the outcome of its class", ({ expect }) =>
     checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants"));
 
