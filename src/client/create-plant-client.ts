@@ -92,15 +92,18 @@ export class PlantClientError extends Error {
   }
 }
 
-/** Returns the advice for a call with an unknown outcome. `isKeyed` is whether the caller knows the deletion's key. */
-function adviceOf(code: string, rpc: PlantRpc, isKeyed: boolean): string | undefined {
+/** Returns the advice for a call with an unknown outcome. `key` is the caller's, and null if the call is not retried. */
+function adviceOf(code: string, rpc: PlantRpc, key: CallOptions["idempotencyKey"]): string | undefined {
   const repeatable = "you can repeat the call safely";
   const unrepeatable = "without the same idempotency key a repeated call may return not-found";
-  const ofDeletion = `the plant may have been deleted${isKeyed ? `; ${repeatable}` : `, and ${unrepeatable}`}`;
+  const repetition = typeof key === "string" ? `; ${repeatable}` : `, and ${unrepeatable}`;
+  const ofDeletion = `the plant may have been deleted${repetition}`;
   const outcome = deletionPaths[rpc] === undefined ? repeatable : ofDeletion;
   if (code === "UNAVAILABLE") return `check the address, and whether the server uses TLS; ${outcome}`;
   if (code === "DEADLINE_EXCEEDED") return `${outcome}; set timeoutMs to allow more time`;
-  return code === "CANCELLED" ? outcome : undefined;
+  // The last attempt was refused, but an earlier one may have deleted the plant.
+  if (code === "RESOURCE_EXHAUSTED" && key !== null) return outcome;
+  return ["CANCELLED", "INTERNAL", "UNKNOWN"].includes(code) ? outcome : undefined;
 }
 
 /**
@@ -127,7 +130,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
           else if (error.code === status.NOT_FOUND) resolve("not-found");
-          else reject(toPlantClientError(error, "deletePlant", typeof idempotencyKey === "string"));
+          else reject(toPlantClientError(error, "deletePlant", idempotencyKey));
         });
         const cancel = (): void => call.cancel();
         if (signal?.aborted === true) cancel();
@@ -150,9 +153,9 @@ function checkArguments(id: unknown, idempotencyKey: unknown, timeoutMs: unknown
     throw new PlantClientError("INVALID_ARGUMENT", "idempotencyKey must be 1 to 128 printable ASCII characters");
 }
 
-function toPlantClientError(error: ServiceError, rpc: PlantRpc, isKeyed = true): PlantClientError {
+function toPlantClientError(error: ServiceError, rpc: PlantRpc, key: CallOptions["idempotencyKey"]): PlantClientError {
   const name = status[error.code] ?? "";
-  return new PlantClientError(isCodeName(name) ? name : "UNKNOWN", error.details, error, adviceOf(name, rpc, isKeyed));
+  return new PlantClientError(isCodeName(name) ? name : "UNKNOWN", error.details, error, adviceOf(name, rpc, key));
 }
 
 function isCodeName(name: string): name is keyof typeof status {

@@ -23,9 +23,7 @@ export type Command = CommandOf<PlantTerminal>;
 /** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG in sysexits.h. Shells use 2 for invalid usage. */
 export const exitCode = {
   ok: 0,
-  /** A valid command failed. */
   failure: 1,
-  /** The command line is invalid. */
   usage: 2,
   /** A server's store has failed, and only a restart can fix the store. */
   storeFailed: 74,

@@ -235,7 +235,6 @@ export const settings: PlantSettings<SettingValues> = {
   },
 };
 
-/** A group of related settings. */
 interface SettingGroup {
   readonly title: string;
   readonly settings: readonly PlantSetting[];

@@ -1,11 +1,13 @@
 import { getEventListeners } from "node:events";
+import { createServer } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ClientUnaryCall, credentials, status } from "@grpc/grpc-js";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createPlantClient, PlantClientError } from "../../src/client/index.ts";
 import type { PlantClient, PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
+import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
 import { collectGarbage } from "../../protoport/testing/src/http/retained-bytes.ts";
 import { startLossyProxy } from "../../protoport/testing/src/http/lossy-proxy.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
@@ -82,6 +84,9 @@ test("a call fails with UNAUTHENTICATED when the token is empty", async () =>
 
 const failing = (code: Code) => fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
 
+const doubt =
+  "the plant may have been deleted, and without the same idempotency key a repeated call may return not-found";
+
 test.each(
   // oxfmt-ignore
   [
@@ -89,8 +94,9 @@ test.each(
     { store: openMemoryStore(), token: tokens.narrow, code: "PERMISSION_DENIED",
       want: "the token lacks the scope plants:delete" },
     { store: failing(Code.Unavailable), code: "UNAVAILABLE",
-      want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted, and without the same idempotency key a repeated call may return not-found" },
-    { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now" },
+      want: `not now; check the address, and whether the server uses TLS; ${doubt}` },
+    { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: `not now; ${doubt}` },
+    { store: failing(Code.Internal), code: "INTERNAL", want: `internal error; ${doubt}` },
     { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
   ],
 )("the message for $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
@@ -113,6 +119,21 @@ test("a failed call is safe to repeat with the caller's idempotency key", async 
   using plants = plantsOf(server);
   const want = { message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/) };
   await expect(plants.delete(1n, { idempotencyKey: "mine" })).rejects.toMatchObject(want);
+});
+
+test("a call without a key that is refused once has deleted nothing", async () => {
+  await using server = await startPlantServer({ store: failing(Code.ResourceExhausted) });
+  using plants = plantsOf(server);
+  const want = { message: "RESOURCE_EXHAUSTED: not now" };
+  await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject(want);
+});
+
+test("the outcome of a call is unknown if a proxy responds with 500", async () => {
+  const proxy = createServer((_, response) => response.writeHead(500).end());
+  onTestFinished(() => void proxy.close());
+  const { host } = new URL(await listenOnLoopback(proxy));
+  using plants = openClient({ address: host, credentials: credentials.createInsecure() });
+  await expect(plants.delete(1n)).rejects.toThrow(`UNKNOWN: Received HTTP status code 500; ${doubt}`);
 });
 
 test("delete sends no idempotency key if the option is null", async () => {
