@@ -1,6 +1,6 @@
 import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
-import { withCode, findMisspelled, type OptionNames } from "../http/index.ts";
+import { withCode, findMisspelled, integerBetween, type OptionNames } from "../http/index.ts";
 import { jsonOptionNames } from "../protobuf/index.ts";
 
 const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {
@@ -12,12 +12,12 @@ const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOpti
 /** The names of the options for Connect's routers and for each service. */
 export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   acceptCompression: true,
-  compressMinBytes: true,
-  readMaxBytes: true,
-  writeMaxBytes: true,
+  compressMinBytes: integerBetween(0, Number.POSITIVE_INFINITY),
+  readMaxBytes: integerBetween(1, 2 ** 32 - 1),
+  writeMaxBytes: integerBetween(1, 2 ** 32 - 1),
   jsonOptions: jsonOptionNames,
   binaryOptions: binaryOptionNames,
-  maxTimeoutMs: true,
+  maxTimeoutMs: integerBetween(0, Number.POSITIVE_INFINITY),
   shutdownSignal: true,
   requireConnectProtocolHeader: true,
   interceptors: true,
