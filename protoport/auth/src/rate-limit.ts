@@ -35,11 +35,13 @@ const secondMs = 1000;
  * Creates a rate limit with a token bucket for each key. A bucket holds one second's calls and refills continuously. A
  * bucket is stored as the time when it will be full again (the generic cell rate algorithm in ITU-T I.371).
  *
- * @throws TypeError for unknown options
+ * @throws TypeError for unknown options; RangeError for a rate that is not positive
  */
 export function createRateLimit(options: RateLimitOptions): RateLimit {
   refuseUnknownOptions(options, rateLimitOptionNames, "createRateLimit");
   const { name, callsPerSecond, nowMs = () => performance.now() } = options;
+  if (!(callsPerSecond > 0))
+    throw new RangeError(`callsPerSecond of the ${name} limit must be positive, got ${callsPerSecond}`);
   const intervalMs = secondMs / callsPerSecond;
   const burstMs = Math.max(0, secondMs - intervalMs);
   // The keys are ordered by last use, so that the first key is evicted next.
@@ -111,7 +113,7 @@ const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress:
  * principal. Without limits, returns `admit` itself. A rate below 1 allows one call in several seconds. Health checks
  * are not limited.
  *
- * @throws TypeError for unknown options
+ * @throws as {@link createRateLimit} does
  */
 export function limitRates(admit: Admit, rates: CallRates): Admit {
   refuseUnknownOptions(rates, callRatesNames, "limitRates");

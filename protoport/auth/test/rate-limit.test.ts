@@ -20,6 +20,10 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   return { clock, takeCalls: (key, n) => Array.from({ length: n }, () => isAdmitted(key)).filter(Boolean).length };
 }
 
+test.each([Number.NaN, 0, -1])("a rate of %s is refused", (perAddress) =>
+  expect(() => limitRates(() => undefined, { perAddress })).toThrow(RangeError),
+);
+
 test("a rate limit admits a burst of one second's calls", () => expect(openLimit().takeCalls("a", 30)).toBe(10));
 
 test.each([
