@@ -5,10 +5,7 @@ import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { createTestGateway, fieldValue, type HttpVersion, KeptConnections, rowsFor, shared, startGreenhouse,
   statelessRequest, type TestListenOptions, waterBedProcedure } from "../../../testing/src/index.ts";
-import { calls } from "./call-cases.ts";
-import { call, raw, readMaxBytes, watered } from "./case.ts";
-import { headerCases, originCases } from "./header-cases.ts";
-import { messageCases } from "./message-cases.ts";
+import { call, calls, headerCases, messageCases, originCases, raw, readMaxBytes, watered } from "./cases.ts";
 
 // Requests and responses on the wire, in both kinds of revisions.
 

@@ -9,6 +9,8 @@ import { createTestGateway, exchangeFetch, type Field, type HttpRequest, type Ht
   KeptConnections, startKitchenSink, type TestGateway, waysFor } from "../../../testing/src/index.ts";
 
 const shop = "https://shop.example";
+// Its rule would allow every method.
+const anyMethod = "kitchensink.v1.KitchenSink.Any";
 const healthCheck = "grpc.health.v1.Health.Check";
 const transports: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
 let gateway: TestGateway;
@@ -16,7 +18,10 @@ let talking: TestGateway;
 const connections = new KeptConnections();
 
 beforeAll(async () => {
-  gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000 });
+  const pattern = { case: "custom", value: { kind: "QUERY", path: "/v1/search" } } as const;
+  const rules = [{ selector: "kitchensink.v1.KitchenSink.Unbound", pattern, body: "*" }];
+  const rest = { rules, omit: [anyMethod] };
+  gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000, rest });
   talking = await startTalking();
 });
 
@@ -151,5 +156,47 @@ describe.each(waysFor(transports))("REST over %s", (transport) => {
     { path: "/api/check/me", httpStatus: 200 },
   ])("responds to $path with $httpStatus, given the prefix /api", async ({ path, httpStatus }) => {
     expect((await exchange(transport, get(path), talking)).httpStatus).toBe(httpStatus);
+  });
+});
+
+// QUERY (RFC 10008): a safe method with a body.
+
+const jsonField: Field = ["content-type", "application/json"];
+const textField: Field = ["content-type", "text/plain"];
+
+async function search(
+  transport: HttpVersion | "fetch",
+  httpMethod: string,
+  header: readonly Field[],
+  body = "",
+): Promise<HttpResponse> {
+  const request = { httpMethod, path: "/v1/search", header, ...(body !== "" && { body: Buffer.from(body) }) };
+  return await exchange(transport, request);
+}
+
+describe.each(transports)("QUERY over %s", (transport) => {
+  test.each([
+    ["reads the body", [jsonField], '{"fInt32":7}', 200, '"fInt32":7'],
+    ["accepts a missing body", [], "", 200, '"rpc":"Unbound"'],
+    ["refuses a body without a content type", [], "{}", 415, "the content type is missing"],
+    ["refuses a body of another content type", [textField], "{}", 415, "the content type must be application/json"],
+  ])("%s", async (_name, header, body, status, want) => {
+    const { httpStatus, body: received } = await search(transport, "QUERY", header, body);
+    expect([httpStatus, String(Buffer.from(received))]).toEqual([status, expect.stringContaining(want)]);
+  });
+
+  // HEAD, OPTIONS and GET have no body, on which the response to a QUERY depends.
+  test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow if %s gets status 405", async (httpMethod) => {
+    const response = await search(transport, httpMethod, []);
+    expect(response.httpStatus).toBe(405);
+    expect(response.header).toContainEqual(["allow", "QUERY"]);
+  });
+
+  test("is allowed by CORS after a preflight", async () => {
+    const header = Object.entries({ origin: shop, "access-control-request-method": "QUERY" });
+    const response = await search(transport, "OPTIONS", header);
+    expect(response.httpStatus).toBe(204);
+    const allowed = response.header.find(([name]) => name === "access-control-allow-methods");
+    expect(allowed?.[1].split(", ")).toContain("QUERY");
   });
 });
