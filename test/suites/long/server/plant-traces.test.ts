@@ -5,9 +5,9 @@ import { describe, expect, test, vi } from "vitest";
 import type { StartedServer } from "../../../../src/server/index.ts";
 import { bearer, startConfigured } from "../../../support/server/index.ts";
 // oxfmt-ignore
-import { createCertificate, createTempFolder, exchange, type Field, type HttpRequest, listenOnLoopback, rpcRequest,
+import { createCertificate, createTempFolder, exchange, type Field, type HttpRequest, listenOnLoopback,
   wireFormats, within } from "@protoport/testing";
-import { deletePlantProcedure, deletePlantRequest } from "../../../support/plants/delete-plant.ts";
+import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { countRefTimers } from "../../../../protoport/testing/src/ref-timers.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
@@ -113,11 +113,6 @@ test.each<{ name: string; request: HttpRequest; want: object }>(
       want: { name: "DELETE /plants/{id}", attributes: { "http.response.status_code": 400 }, statusCode: 0 } },
     { name: "a gRPC call without a credential", request: deletePlantRequest(wireFormats.grpc, 1n, []),
       want: { attributes: { "rpc.response.status_code": "UNAUTHENTICATED" }, statusCode: 0 } },
-    { name: "a request to an unknown path", request: { httpMethod: "GET", path: "/secret", header: [bearer(token)] },
-      want: { name: "GET", attributes: { "http.response.status_code": 404 }, statusCode: 0 } },
-    { name: "a call with a message that is too large",
-      request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
-      want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 } },
   ],
 )("for $name, a server exports a span", async ({ request, want }) => {
   await using collector = await startOtlpReceiver();
