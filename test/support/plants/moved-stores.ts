@@ -4,8 +4,11 @@ import { type MovableStore, movePlants, openMovableStore, openPlantDatabase, ope
   reopenPlants, type StoreCounts } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
+import { prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
+import { runSqlite } from "./sqlite-file.ts";
 import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 export interface Kind {
@@ -14,34 +17,37 @@ export interface Kind {
   readonly run: (location: PlantLocation, sql: string) => Promise<void>;
 }
 
+export function pathOf(location: PlantLocation): string {
+  if (location.kind !== "sqlite") throw new TypeError(`the store is in ${location.kind}`);
+  return location.path;
+}
+
 export function urlOf(location: PlantLocation): string {
   if (location.kind !== "postgres") throw new TypeError(`the store is in ${location.kind}`);
   return location.url;
 }
 
-export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
+/** Returns SQLite stores in a folder. */
+export function sqliteIn(folder: TempFolder): Kind {
   let files = 0;
+  return {
+    kind: "SQLite",
+    create: async () => {
+      const path = folder.file(`${++files}.db`);
+      openDatabase({ file: path, migrates: true }).close();
+      return { kind: "sqlite", path };
+    },
+    run: async (location, sql) => runSqlite(pathOf(location), sql),
+  };
+}
+
+export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
   const postgres: Kind = {
     kind: "PostgreSQL",
     create: async () => ({ kind: "postgres", url: await server.createPlants() }),
     run: async (location, sql) => void (await runSql(urlOf(location), sql)),
   };
-  return {
-    sqlite: {
-      kind: "SQLite",
-      create: async () => {
-        const path = folder.file(`${++files}.db`);
-        openDatabase({ file: path, migrates: true }).close();
-        return { kind: "sqlite", path };
-      },
-      run: async (location, sql) => {
-        if (location.kind !== "sqlite") throw new TypeError(`the store is in ${location.kind}`);
-        using db = openDatabase({ file: location.path });
-        db.exec(sql);
-      },
-    },
-    postgres,
-  };
+  return { sqlite: sqliteIn(folder), postgres };
 }
 
 /** Runs `work` with a move's source and target. */
@@ -69,33 +75,10 @@ export async function interruptMove(from: PlantLocation, to: PlantLocation): Pro
   await expect(moving).rejects.toThrow(/interrupted; run the same command again/);
 }
 
-export async function isUsable(location: PlantLocation): Promise<boolean> {
-  const store = await openPlantStore(location).catch(() => undefined);
-  // A killed process leaves a log, for which the file is checked.
-  if (store !== undefined) await expect.poll(() => store.isChecking ?? false).toBe(false);
-  const isReady = store !== undefined && store.problem === undefined;
-  await store?.close();
-  return isReady;
-}
-
 export async function importInto(location: PlantLocation, ids: readonly bigint[], restore = false): Promise<void> {
   await using database = await openPlantDatabase(location);
   await using running = await database.startImport({ restore });
   await running.add(ids);
-}
-
-export async function deleteFrom(
-  location: PlantLocation,
-  ...deletions: readonly (readonly [id: bigint, call?: Parameters<typeof deleteCall>[0]])[]
-): Promise<boolean[]> {
-  const store = await openPlantStore(location);
-  const outcomes = [];
-  try {
-    for (const [id, call] of deletions) outcomes.push(await store.delete(id, deleteCall(call)));
-  } finally {
-    await store.close();
-  }
-  return outcomes;
 }
 
 export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
@@ -127,12 +110,69 @@ export const maxInt64: bigint = 2n ** 63n - 1n;
 /** The call that deleted plant 2 in {@link createUsedStore}. */
 export const key = { idempotencyKey: "key-of-2", subject: "ann" };
 
-/** Creates a store with plants. Some were deleted, one with a key, and one was restored. */
-export async function createUsedStore({ create }: Kind): Promise<PlantLocation> {
-  const location = await create();
-  await importInto(location, [int64Min, 1n, 2n, 3n, 4n, maxInt64]);
-  const text = "☘ {\"NULL\\',}\n";
-  await deleteFrom(location, [2n, key], [3n], [4n, { subject: text, requestId: text }]);
-  await importInto(location, [3n], true);
-  return location;
+/** What moves need of a store. */
+type Deleting = Pick<PlantStore, "delete" | "close" | "problem" | "isChecking">;
+
+interface Stores {
+  readonly createUsedStore: (kind: Kind) => Promise<PlantLocation>;
+  readonly isUsable: (location: PlantLocation) => Promise<boolean>;
+  readonly deleteFrom: (
+    location: PlantLocation,
+    ...deletions: readonly (readonly [id: bigint, call?: Parameters<typeof deleteCall>[0]])[]
+  ) => Promise<boolean[]>;
+}
+
+/** Returns functions that delete plants as a server does. @param open - opens a store */
+export function storesOpenedBy(open: (location: PlantLocation) => Promise<Deleting>): Stores {
+  const isUsable: Stores["isUsable"] = async (location) => {
+    const store = await open(location).catch(() => undefined);
+    // A killed process leaves a log, for which the file is checked.
+    if (store !== undefined) await expect.poll(() => store.isChecking ?? false).toBe(false);
+    const isReady = store !== undefined && store.problem === undefined;
+    await store?.close();
+    return isReady;
+  };
+
+  const deleteFrom: Stores["deleteFrom"] = async (location, ...deletions) => {
+    const store = await open(location);
+    const outcomes = [];
+    try {
+      for (const [id, call] of deletions) outcomes.push(await store.delete(id, deleteCall(call)));
+    } finally {
+      await store.close();
+    }
+    return outcomes;
+  };
+
+  /** Creates a store with plants. Some were deleted, one with a key, and one was restored. */
+  const createUsedStore: Stores["createUsedStore"] = async ({ create }) => {
+    const location = await create();
+    await importInto(location, [int64Min, 1n, 2n, 3n, 4n, maxInt64]);
+    const text = "☘ {\"NULL\\',}\n";
+    await deleteFrom(location, [2n, key], [3n], [4n, { subject: text, requestId: text }]);
+    await importInto(location, [3n], true);
+    return location;
+  };
+
+  return { createUsedStore, deleteFrom, isUsable };
+}
+
+const served = storesOpenedBy(openPlantStore);
+export const createUsedStore: Stores["createUsedStore"] = served.createUsedStore;
+export const isUsable: Stores["isUsable"] = served.isUsable;
+export const deleteFrom: Stores["deleteFrom"] = served.deleteFrom;
+
+/** Opens an SQLite store without its thread, which takes most of the time. */
+export async function openWithoutThread(location: PlantLocation): Promise<Deleting> {
+  const db = openDatabase({ file: pathOf(location) });
+  const deleteBatch = prepareDeleteBatch(db);
+  return {
+    problem: undefined,
+    delete: async (id, { subject, requestId, idempotencyKey = null }) => {
+      const { outcomes } = deleteBatch([[id, subject, requestId, idempotencyKey]]);
+      if (outcomes[0] !== "deleted" && outcomes[0] !== "absent") throw new Error(outcomes[0]);
+      return outcomes[0] === "deleted";
+    },
+    close: async () => db.close(),
+  };
 }
