@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
 // oxfmt-ignore
 import { type Dropped, dropOldRecords, startRetention
@@ -9,7 +9,7 @@ import { openPostgresStore } from "../../../../../../src/stores/postgres/postgre
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { retentionIntervalMs, type Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
+import type { Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { closing, collect } from "@protoport/testing/process";
 // oxfmt-ignore
 import { deleteCall, openClient, runSql, schemaOf, startCuttingProxy, startHangingProxy, startPostgresOfFile
@@ -202,36 +202,6 @@ describe("the retention job in PostgreSQL", () => {
     await locking.end();
   });
 
-  test.each([
-    { name: "pauses after a slice during deletions, and stops in the pause", hasDeleted: true, remaining: 25_000 },
-    { name: "does not pause without deletions", hasDeleted: false, remaining: 60 },
-  ])("$name", async ({ hasDeleted, remaining }) => {
-    const url = await createRecords(45_000);
-    const requested = Promise.withResolvers<void>();
-    const reports: Upkeep[] = [];
-    let slices = 0;
-    const tablesOn = (own: Session): Promise<StoreTables> => {
-      slices++;
-      return Promise.resolve({ ...singleServer(schemaOf(own)), dropPause: 1_000_000 });
-    };
-    const stopRetention = startRetention(new Session(readServerUrl(url)), {
-      keptMs: 3_600_000,
-      tablesOn,
-      hasDeletedSince: () => {
-        requested.resolve();
-        return hasDeleted;
-      },
-      onUpkeep: (upkeep) => void reports.push(upkeep),
-    });
-    await requested.promise;
-    await nextTurn();
-    expect(slices).toBe(hasDeleted ? 1 : 2);
-    if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(remaining);
-    await stopRetention();
-    expect(await countRecords(url)).toBe(remaining);
-    expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - remaining }]);
-  });
-
   test("pauses between slices while its store deletes plants", async () => {
     const url = await createRecords(20_200);
     const sql = `INSERT INTO plants VALUES (7);
@@ -288,55 +258,13 @@ describe("the retention job in PostgreSQL", () => {
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
     await stopRetention();
   });
-
-  test("runs again after its interval", async () => {
-    const url = await createRecords(1);
-    const session = new Session(readServerUrl(url));
-    using intervals = vi.spyOn(globalThis, "setInterval");
-    using cleared = vi.spyOn(globalThis, "clearInterval");
-    const { reports, stopRetention } = startReported(session, 1);
-    const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
-    const timer = intervals.mock.results.at(-1)?.value;
-    expect(intervalMs).toBe(retentionIntervalMs);
-    await expect.poll(() => reports).toHaveLength(1);
-    await runSql(url, recordSql);
-    shorten?.();
-    await expect.poll(() => reports).toMatchObject([{ count: 1 }, { count: 1 }]);
-    expect(await countRecords(url)).toBe(0);
-    await stopRetention();
-    // A running timer would keep a closed store in memory.
-    expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
-  });
-
-  test("reports the records that were dropped before an error", async () => {
-    const url = await createRecords(45_000);
-    const sql = `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
-       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`;
-    await runSql(url, sql);
-    const reports: Upkeep[] = [];
-    await new Promise<void>((resolve) => {
-      const onUpkeep = (upkeep: Upkeep): void => {
-        reports.push(upkeep);
-        if (upkeep.kind === "retention-failed") resolve(stopRetention());
-      };
-      const options = { keptMs: 1, tablesOn: onSingleServer, onUpkeep };
-      const stopRetention = startRetention(new Session(readServerUrl(url)), options);
-    });
-    const lastedMs = expect.any(Number);
-    expect(reports).toEqual([
-      { kind: "records-dropped", count: 40_000, lastedMs },
-      { kind: "retention-failed", problem: "kept", lastedMs },
-    ]);
-  });
 });
 
-const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
-
 /** Starts to drop records, and collects the reports. */
-function startReported(session: Session, keptMs = 3_600_000) {
+function startReported(session: Session) {
   const reports: Upkeep[] = [];
   const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
-  return { reports, stopRetention: startRetention(session, { keptMs, tablesOn: onSingleServer, onUpkeep }) };
+  return { reports, stopRetention: startRetention(session, { keptMs: 3_600_000, tablesOn: onSingleServer, onUpkeep }) };
 }
 
 /** Starts to drop records that another transaction has locked. */
