@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
+import type { PlantTerminal } from "../../src/command/command.ts";
 import { processTerminal } from "../../src/command/process-terminal.ts";
 
 afterEach(() => vi.unstubAllGlobals());
@@ -35,4 +36,29 @@ test.each([
 ])("with $name as a terminal, the existence of a progress line is $want", ({ stderr, stdout, want }) => {
   vi.stubGlobal("process", { ...process, stderr, stdout: { ...stdout, on: vi.fn() } });
   expect(processTerminal(vi.fn()).progress !== undefined).toBe(want);
+});
+
+test.for([
+  ["before the server listens", 1, 0],
+  ["once the server listens", 0, 1],
+  ["twice before the server listens, and then again", 2, 1],
+] as const)("serve reloads when SIGHUP arrives %s", async ([, early, late]) => {
+  using on = vi.spyOn(process, "on").mockReturnValue(process);
+  const started = Promise.withResolvers<PlantTerminal>();
+  // Never ends, so that the command does not end this process.
+  const runCommandLine = async (_words: unknown, terminal: PlantTerminal): Promise<void> => {
+    started.resolve(terminal);
+    await new Promise(() => {});
+  };
+  vi.doMock("../../src/command/run-command-line.ts", () => ({ runCommandLine }));
+  vi.stubGlobal("process", Object.assign(Object.create(process), { argv: ["node", "main.ts", "serve"], env: {} }));
+  vi.resetModules();
+  await import("../../src/command/main.ts");
+  const hangUp = on.mock.calls.find(([name]) => name === "SIGHUP")?.[1];
+  for (let i = 0; i < early; i++) hangUp?.();
+  const reload = vi.fn();
+  (await started.promise).onHangup(reload);
+  for (let i = 0; i < late; i++) hangUp?.();
+  expect(reload).toHaveBeenCalledTimes(Math.min(early, 1) + late);
+  vi.doUnmock("../../src/command/run-command-line.ts");
 });

@@ -1,5 +1,11 @@
+import cluster from "node:cluster";
 import { expect, test, vi } from "vitest";
-import { followOrders, supervisorStop } from "../../src/command/worker.ts";
+import type { Ended } from "../support/process/run-command.ts";
+import { followOrders, supervisorStop, workerVariable } from "../../src/command/worker.ts";
+
+const startServer = vi.fn(async (..._options: readonly unknown[]) => Promise.reject(new Error("stopped")));
+vi.doMock("../../src/server/index.ts", async (original) => ({ ...(await original<object>()), startServer }));
+const { runCommand } = await import("../support/process/run-command.ts");
 
 /** Returns the listeners that `act` adds to the process, by event. They are not added. */
 function listenersOf(act: () => unknown): ReadonlyMap<unknown, (value?: unknown) => void> {
@@ -37,4 +43,19 @@ test.for([
     ["other events", "drain"],
     new Set(["SIGHUP", "SIGINT", "SIGTERM", "disconnect", "message"]),
   ]);
+});
+
+test.for([
+  ["collects metrics for", "127.0.0.1:9090", true],
+  ["collects no metrics without", "", false],
+] as const)("a worker %s its supervisor's admin address", async ([, address, want]) => {
+  using _ = vi.spyOn(process, "disconnect").mockReturnValue();
+  using isWorker = vi.spyOn(cluster, "isWorker", "get").mockReturnValue(true);
+  const environment = { [workerVariable]: "on", DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address };
+  const serving: Promise<Ended>[] = [];
+  // The process does not get the worker's listeners.
+  listenersOf(() => serving.push(runCommand(["serve"], environment)));
+  expect(await Promise.all(serving)).toMatchObject([{ exitCode: 1, err: ["plantstore: stopped"] }]);
+  expect(startServer.mock.lastCall).toMatchObject([{ adminAddress: undefined }, { collectsMetrics: want }]);
+  expect(isWorker).toHaveBeenCalled();
 });
