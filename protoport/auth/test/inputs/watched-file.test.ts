@@ -110,3 +110,19 @@ test("watchFile makes no further check after close() during a check", async () =
   await new Promise(setImmediate);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test("watchFile applies new content only once two checks see the same file", async () => {
+  using folder = createTempFolder();
+  const path = fileOf(folder, "first");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  using watching = await watch(path);
+  const applied: string[] = [];
+  for (const text of ["half", "complete", undefined]) {
+    if (text !== undefined) writeFileSync(path, text);
+    vi.advanceTimersToNextTimer();
+    while (vi.getTimerCount() === 0) await new Promise(setImmediate);
+    applied.push(watching.applied.join());
+  }
+  expect(applied).toEqual(["first", "first", "first,complete"]);
+});
