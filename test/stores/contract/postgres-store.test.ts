@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { closing } from "@protoport/testing/process";
+import { closing, createTempFolder } from "@protoport/testing/process";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -10,6 +10,8 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteApart, deleteCall, describePlantDatabase, describePlantStore, errorMessage, failAttempts, messageOf,
   openClient, openStoreWith, readPlants, readyForQuery, runSql, startPostgresOfFile, startPostgresProxy, testKilled
 } from "../../support/plants/index.ts";
+import { kindsOf, move, pathOf } from "../../support/plants/moved-stores.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
 
 const server = await startPostgresOfFile();
 
@@ -245,6 +247,26 @@ test("a store that is opened while its server is unreachable reports no waiting 
   onTestFinished(() => store.close());
   expect(store.problem).toBe("127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1");
   expect(store.waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
+});
+
+test("a move to PostgreSQL and back keeps the records, their keys and their batch numbers", async () => {
+  using folder = createTempFolder();
+  const { sqlite, postgres } = kindsOf(folder, server);
+  const [first, second, third] = [await sqlite.create(), await postgres.create(), await sqlite.create()];
+  const numbers =
+    "WITH RECURSIVE numbers (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM numbers WHERE value < 17)";
+  await sqlite.run(
+    first,
+    `INSERT INTO plants VALUES (7); ${numbers}
+     INSERT INTO deletions SELECT value, value, 1001 * value, 'ann', 'r-' || value, value FROM numbers;
+     INSERT INTO idempotency_keys VALUES ('key', 2, 2002)`,
+  );
+  const counts = { plants: 1, records: 17, keys: 1 };
+  expect([await move(first, second), await move(second, third)]).toEqual([counts, counts]);
+  for (const table of ["deletions", "idempotency_keys"]) {
+    const [before, after] = [first, third].map((store) => readSqlite(pathOf(store), `SELECT * FROM ${table}`));
+    expect(after).toEqual(before);
+  }
 });
 
 test.each([

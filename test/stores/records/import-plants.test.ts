@@ -1,3 +1,4 @@
+import { renameSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { importPlants } from "../../../src/stores/records/import-plants.ts";
 import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/stores/contract/plant-database.ts";
@@ -6,7 +7,7 @@ import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { collect, createTempFolder } from "@protoport/testing/process";
 
 /** Opens a file's database, which imports 10,000 ids per batch. */
 async function openInBatches(file: string): Promise<PlantDatabase> {
@@ -75,5 +76,35 @@ describe("importing plants", () => {
     expect(plantsIn(file)).toHaveLength(10_000);
     expect(await importPlants(database, textOf(lines.join("")))).toMatchObject({ added: 5_000, present: 10_000 });
     expect(plantsIn(file)).toHaveLength(15_000);
+  });
+
+  test("reads each deletion record once", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const db = openDatabase({ file, migrates: true });
+    db.exec("INSERT INTO deletions VALUES (1, 1, 0, '', '', 1)");
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    expect(await running.add([1n])).toEqual({ added: 0, present: 0, deleted: 1 });
+    // Each later record is read once, and earlier records are not read again.
+    db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2)");
+    db.close();
+    expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
+  });
+
+  test("reports errors with the name of the file", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    runSqlite(file, "DROP TABLE plants");
+    const want = `cannot use ${file}: no such table: plants`;
+    await expect(running.add([1n])).rejects.toThrow(want);
+    await expect(collect(database.exportPlants())).rejects.toThrow(want);
+    runSqlite(file, "DROP TABLE deletions");
+    await expect(collect(database.listDeletions())).rejects.toThrow("no such table: deletions");
+    renameSync(file, `${file}.moved`);
+    await expect(database.startImport()).rejects.toThrow(/^cannot open \S+: file not found in /);
   });
 });

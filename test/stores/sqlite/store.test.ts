@@ -164,20 +164,29 @@ test("a store whose thread does not reply fails its calls, and recovers", async 
   other.close();
 });
 
-test("a store is ready again once its schema is supported", async () => {
+test("a store is ready again once its schema is supported, or its move is undone", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   using folder = createTempFolder();
   const file = folder.file("plants.db");
   const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
-  for (const id of [1n, 2n]) {
+  for (const [id, problem, cause, repair] of [
+    [1n, "its schema has version 99", "PRAGMA user_version = 99", "PRAGMA user_version = 1"],
+    [
+      2n,
+      "it was moved to there: use that store",
+      "ALTER TABLE plants RENAME TO moved_plants; UPDATE plantstore_schema SET moved_to = 'id id there'",
+      "ALTER TABLE moved_plants RENAME TO plants; UPDATE plantstore_schema SET moved_to = NULL",
+    ],
+  ] as const) {
     expect(store.file?.hasSecondName).toBe(id === 2n);
-    runSqlite(file, "PRAGMA user_version = 99");
+    runSqlite(file, cause);
+    if (id === 2n) await expect(store.delete(1n, deleteCall())).rejects.toThrow();
     if (id === 1n) linkSync(file, folder.file("second.db"));
     vi.advanceTimersByTime(fileCheckIntervalMs);
     while (store.problem === undefined) await new Promise(setImmediate);
-    expect([store.problem, store.needsRestart]).toEqual([expect.stringContaining("its schema has version 99"), false]);
-    runSqlite(file, "PRAGMA user_version = 1");
+    expect([store.problem, store.needsRestart]).toEqual([expect.stringContaining(problem), false]);
+    runSqlite(file, repair);
     vi.advanceTimersByTime(retryIntervalMs);
     while (store.problem !== undefined) await new Promise(setImmediate);
     await expect(store.delete(id, deleteCall())).resolves.toBe(true);

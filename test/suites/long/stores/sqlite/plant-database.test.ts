@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
@@ -77,34 +77,6 @@ describe("an SQLite database", () => {
     await running.add(ids);
     const inserted = db.prepare("SELECT id FROM inserted ORDER BY seq").all();
     expect(inserted.map(({ id }) => id)).toEqual(Array.from(ids.keys(), (i) => BigInt(i) - 5_000n));
-  });
-
-  test("reads each deletion record once during an import", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const db = openDatabase({ file, migrates: true });
-    db.exec("INSERT INTO deletions VALUES (1, 1, 0, '', '', 1)");
-    await using database = await openSqliteDatabase(file);
-    await using running = await database.startImport();
-    expect(await running.add([1n])).toEqual({ added: 0, present: 0, deleted: 1 });
-    // Each later record is read once, and earlier records are not read again.
-    db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2)");
-    db.close();
-    expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
-  });
-
-  test("reports errors with the file's name", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    openDatabase({ file, migrates: true }).close();
-    await using database = await openSqliteDatabase(file);
-    await using running = await database.startImport();
-    const other = openDatabase({ file });
-    other.exec("DROP TABLE plants");
-    other.close();
-    await expect(running.add([1n])).rejects.toThrow(`cannot use ${file}: no such table: plants`);
-    renameSync(file, `${file}.moved`);
-    await expect(database.startImport()).rejects.toThrow(`cannot open ${file}: file not found in ${folder.path}: `);
   });
 });
 
