@@ -227,7 +227,6 @@ async function* readAll<Item>(server: PostgresServer, query: string, toItem: (ro
   }
 }
 
-/** Items that are read in chunks. */
 type Chunks<Item> = AsyncGenerator<readonly Item[]>;
 
 /** Reads the rows of a query in chunks, in the session's transaction. */

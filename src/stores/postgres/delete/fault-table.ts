@@ -33,8 +33,10 @@ export const faultTable: ReadonlyMap<string, readonly [verdict: Verdict, within?
   ...codes("57014", "unknown", "locked"),
   // Timeouts of the transaction, perhaps at its commit.
   ...codes("25P03 25P04", "unknown", "retry"),
-  // The server does not know the outcome, or is shutting down. The connection, the operating system, an internal error.
-  ...codes("40003 57P01 57P02 57P05 08 58 XX", "unknown"),
+  // The connection, or that of a trigger to another server.
+  ...codes("08", "unknown", "broken"),
+  // The server does not know the outcome, or is shutting down. The operating system, an internal error.
+  ...codes("40003 57P01 57P02 57P05 58 XX", "unknown"),
   // A rejected value or a dropped record, a violated constraint, an error that a trigger has raised.
   ...codes("22 23 P0", "refused"),
   // Authentication, missing databases, schemas, tables, privileges and features.
