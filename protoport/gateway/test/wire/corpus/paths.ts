@@ -8,15 +8,13 @@ function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): C
 const nothing = (rule: string, ...requests: readonly string[]): readonly Case[] =>
   requests.map((request) => ({ rule, request, want: notFound }));
 
-const malformed = (rule: string, message: string, ...requests: readonly string[]): readonly Case[] =>
-  requests.map((request) => ({ rule, request, want: invalid(message) }));
+const malformed = (rule: string, message: string, request: string): Case => ({ rule, request, want: invalid(message) });
 
 /** Which RPC a path selects, and its variables' values. See also `test/protocols/rest/rules/route-table.test.ts`. */
 // oxfmt-ignore
 export const pathCases: readonly Case[] = [
   // Templates.
-  ...nothing("only ** matches an empty segment", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
-  ...nothing(`${http}: a variable matches only with all its segments`, "GET /v1/shelves/1/books/"),
+  ...nothing("only ** matches an empty segment", "GET //v1/wild/a/end", "GET //"),
   to("Segments", "an escape is decoded once", "GET /v1/files/100%2525", { fString: "100%25" }),
   to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
   to("Root", `${http}: the root`, "GET /"),
@@ -28,28 +26,13 @@ export const pathCases: readonly Case[] = [
     "GET /v1/escaped/a/b/x",
     "GET /v1%2Fwild%2Fa%2Fend",
   ),
-  ...malformed(
-    "RFC 3986 §2.1: an invalid escape is refused",
-    "has an invalid percent escape",
-    "GET /v1/string/%",
-    "GET /v1/string/%zz",
-  ),
-  ...malformed(
-    "RFC 3629 §3: invalid UTF-8 is refused",
-    "the path is not valid UTF-8",
-    "GET /v1/string/%ff",
-    "GET /v1/files/%c3/%a9",
-  ),
+  malformed("RFC 3986 §2.1: an invalid escape is refused", "has an invalid percent escape", "GET /v1/string/%zz"),
+  malformed("RFC 3629 §3: invalid UTF-8 is refused", "the path is not valid UTF-8", "GET /v1/string/%ff"),
   // Dot segments.
   ...nothing(
     "RFC 3986 §6.2.2.3: dot segments are not removed and match no route",
-    "GET /v1/./query",
     "GET /v1/x/../query",
-    "GET /v1/x/%2e%2e/query",
-    "GET /v1/%2E/query",
     "GET /v1/files/.%2e/secret",
-    "GET /v1/files/a/..",
-    "GET /v1/string/.",
   ),
   to("Segments", "a segment that starts with dots is an ordinary segment", "GET /v1/files/..a/.b", { fString: "..a/.b",
   }),
@@ -57,13 +40,9 @@ export const pathCases: readonly Case[] = [
   }),
   // Route precedence.
   to("MatchLiteral", "an escaped literal takes precedence over *", "GET /v1/match/m%65"),
-  to("MatchOne", "matching backtracks from a literal", "GET /v1/match/me/x/y", { fString: "me",
-    nested: { text: "y" },
-  }),
   { rule: "routes depend on the method", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
   // Verbs.
   to("Close", "a verb is the text after the last colon, decoded", "GET /v1/verbs/a:b:%70eek", { fString: "a:b" }),
-  ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
   // Methods.
   { rule: "RFC 9110 §15.5.6: a 405 has a sorted Allow field", request: "GET /v1/sinks/7",
     want: methodNotAllowed("DELETE, PUT") },
