@@ -54,7 +54,8 @@ test("toClientLimits sets the stall timeout, but no blocked timeout", () => {
   const windows = { concurrentStreams: 10, connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes };
   const header = { headerListBytes: 2 ** 21, headerBlockBytes: 2 ** 21 };
   const timeouts = { idleTimeoutMs: 7, stallTimeoutMs: 5, blockedTimeoutMs: Number.POSITIVE_INFINITY };
-  expect(toClientLimits(limits, 5, 7)).toMatchObject({ ...windows, ...header, ...timeouts });
+  const own = { ...windows, ...header, ...timeouts, continuations: 512 };
+  expect(toClientLimits(limits, 5, 7)).toEqual({ ...defaultHttp2Limits, ...own });
   const { stallTimeoutMs } = toClientLimits(limits, Number.MAX_SAFE_INTEGER, 7);
   expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
 });

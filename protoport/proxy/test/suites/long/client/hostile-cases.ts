@@ -65,11 +65,10 @@ const closes = (connection: ScriptedConnection) => connection.socket.destroy();
 export const hostileCases: readonly HostileCase[] = [
   { name: "a correct response", script: responds(watered), want: undefined },
 
-  // HTTP/2 connection errors.
+  // HTTP/2 connection errors. protoport/gateway/test/engine/http2 has those that clients and servers reject alike.
   ...casesWith(
     Code.Unavailable,
     { "SETTINGS that enable push": { opening: [settingFrame(2, 1)] },
-      "a first frame that is not SETTINGS": { opening: [frame(frameType.ping, 0, 0, Buffer.alloc(8))] },
       "HTTP/1.1": { opening: Buffer.from("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n") },
     },
     { requests: 0 },
@@ -78,49 +77,18 @@ export const hostileCases: readonly HostileCase[] = [
       const promised = Buffer.concat([Buffer.of(0, 0, 0, 2), headerBlock([[":path", "/"]])]);
       return [frame(frameType.pushPromise, frameFlag.endHeaders, id, promised)];
     }),
-    "a frame over the size limit": sends((id) => [dataFrame(id, Buffer.alloc(16_385))]),
-    "an unknown HPACK index": sends((id) => [
-      frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0xff, 0x7f)),
-    ]),
-    "an HPACK table larger than allowed": sends((id) => [
-      frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0x3f, 0xe2, 0x1f, 0x88)),
-    ]),
     "a header of a megabyte": sends((id) => [
       frame(frameType.headers, 0, id, headerBlock([[":status", "200"]])),
       ...many(64, frame(frameType.continuation, 0, id, Buffer.alloc(16_384))),
     ]),
-    "a header block interrupted by another frame": sends((id) => [
-      frame(frameType.headers, 0, id, headerBlock(grpcHead)),
-      dataFrame(id, watered),
-    ]),
-    "CONTINUATION without a header": sends((id) => [frame(frameType.continuation, 4, id)]),
-    "DATA on no stream": sends(() => [dataFrame(0, watered)]),
     "DATA on a stream that was never opened": sends((id) => [dataFrame(id + 2, watered)]),
     "a response on a server-initiated stream": sends(() => [headersFrame(2, grpcHead)]),
-    "a reset of a stream that was never opened": sends((id) => [resetFrame(id + 2, 8)]),
-    "RST_STREAM of a wrong size": sends((id) => [frame(frameType.resetStream, 0, id, Buffer.alloc(3))]),
-    "PING of a wrong size": sends(() => [frame(frameType.ping, 0, 0, Buffer.alloc(7))]),
-    "GOAWAY of a wrong size": sends(() => [frame(frameType.goAway, 0, 0, Buffer.alloc(7))]),
-    "SETTINGS of a wrong size": sends(() => [frame(frameType.settings, 0, 0, Buffer.alloc(5))]),
-    "a window size over the limit": sends(() => [settingFrame(4, 0x8000_0000)]),
-    "a maximum frame size under the limit": sends(() => [settingFrame(5, 100)]),
-    "a WINDOW_UPDATE that overflows the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0x7fff_ffff)]),
-    "a WINDOW_UPDATE of 0 for the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0)]),
-    "padding longer than its frame": sends((id) => [
-      headersFrame(id, grpcHead),
-      frame(frameType.data, frameFlag.padded, id, Buffer.of(9, 0)),
-    ]),
-    "a flood of SETTINGS": sends(() => many(200, frame(frameType.settings, 0, 0))),
     "a flood of PING": sends(() => many(2500, frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
-    "a flood of WINDOW_UPDATE": sends(() => many(6000, numbers(frameType.windowUpdate, 0, 1))),
-    "a flood of empty DATA": sends((id) => [headersFrame(id, grpcHead), ...many(300, dataFrame(id, Buffer.alloc(0)))]),
     "a flood of interim responses": sends((id) => many(2500, headersFrame(id, [[":status", "103"]]))),
-    "a flood of unknown frames": sends(() => many(2500, frame(0x42, 0, 0))),
   }),
 
   // HTTP/2 stream errors.
-  ...casesWith(Code.Internal, { "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
-    "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
+  ...casesWith(Code.Internal, {    "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
     "DATA before the header": sends((id) => [dataFrame(id, watered)]),
     "a header without :status": responds(watered, undefined, [["content-type", "application/grpc"]]),
     ":path instead of :status": responds(watered, undefined, [[":path", "200"], ...grpcHead.slice(1)]),
