@@ -13,14 +13,16 @@ const upstream = "http://127.0.0.1:1";
 const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
 const remedy = "add the RPC to rest.omit, or replace its rule in rest.rules";
 
-test("createProxy rejects routes at paths of endpoints and MCP, except with atRoot", async () => {
-  const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
-  const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
+test("createProxy rejects routes at paths of endpoints, MCP and local RPCs, except with atRoot", async () => {
+  const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools", "GET /local/7"] });
+  const local = serviceWithRoutes("l.L", { Get: ["GET /local/{id}"] });
+  const endpoint = { open: true, yieldsToRules: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const endpoints = ["/root", "/page"].map((path) => ({ ...endpoint, path, atRoot: path === "/root" }));
   const mcp = createMcp({ path: "/tools", tools: ["b.*"] });
   const upstreams = [{ upstream, descriptors: descriptorSetOf(service.file) }, other];
-  const options = { upstreams, requestPathPrefix: "/prefix", endpoints, mcp };
-  const message = ["/page", "/tools"]
+  const routes: ProxyOptions["routes"] = (router) => router.service(local, {});
+  const options = { upstreams, requestPathPrefix: "/prefix", endpoints, mcp, routes };
+  const message = ["/page", "/tools", "/local/7"]
     .map(
       (path) =>
         `127.0.0.1:1: cannot use the descriptors: route GET ${path} of a.A.Get belongs to this server; ${remedy}`,

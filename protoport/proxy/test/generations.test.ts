@@ -104,6 +104,7 @@ test("a proxy closed while routes are compiled compiles no other routes", async 
 
 test("an upstream is unknown until it sends descriptors, even invalid ones", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
+  const notFound = new ConnectError("HTTP 404", Code.Unimplemented);
   const invalid = Buffer.from("no descriptors");
   const described = [LibraryService, KitchenSink, GreenhouseService].map(({ file }) => descriptorSetOf(file));
   const [library, sinks, refused] = described;
@@ -122,7 +123,7 @@ test("an upstream is unknown until it sends descriptors, even invalid ones", asy
   await generations.load();
   const seen: unknown[] = [unknown];
   const problems: (string | undefined)[] = [];
-  for (next of [invalid, unreachable, invalid, library, unreachable]) {
+  for (next of [invalid, notFound, invalid, library, unreachable]) {
     // The third time, the other upstream's descriptors cannot be used either.
     other = (problems.length === 2 ? refused : sinks) ?? invalid;
     await generations.reload();
@@ -131,7 +132,7 @@ test("an upstream is unknown until it sends descriptors, even invalid ones", asy
   }
   expect(seen).toEqual([true, false, true, false, false, false].map((isUnknown) => [isUnknown, false]));
   const notSet = expect.stringContaining("not a binary");
-  expect(problems).toEqual([notSet, unreachable.message, notSet, undefined, unreachable.message]);
+  expect(problems).toEqual([notSet, notFound.message, notSet, undefined, unreachable.message]);
 });
 
 test("an upstream's valid descriptors are used despite another upstream's conflict", async () => {
