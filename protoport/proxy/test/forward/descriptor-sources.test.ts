@@ -166,8 +166,6 @@ test("a result that arrives after the timeout is used by the next read", async (
   expect(await next).toEqual({ set: Uint8Array.of(2), descriptors: undefined });
 });
 
-afterEach(() => void vi.useRealTimers());
-
 /** An upstream whose second read does not resolve. */
 class Pending {
   readonly signals: AbortSignal[] = [];

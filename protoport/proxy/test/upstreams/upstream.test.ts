@@ -186,9 +186,6 @@ test("disposing a transport leaves its shared upstream open for another user", a
   expect([await wateringOf(user), user.upstream.ready]).toEqual(["Unavailable: the transport is closed", false]);
 });
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
-afterEach(() => void vi.useRealTimers());
-
 const createCall = (refused: string[]): PendingCall => ({
   waitsForReady: true,
   begin: () => expect.unreachable(),

@@ -60,20 +60,6 @@ test.each(failures)("a stream retried after $how sends all its messages again", 
   expect([...bodies.values()].at(-1)?.equals(allMessages)).toBe(true);
 });
 
-test.each(failures)("a stream with discarded messages is not retried after $how", async ({ failFrame }) => {
-  await using server = await startScriptedServer({
-    opening: windowsForLarge,
-    request: (connection, id) => connection.send(failFrame(id)),
-  });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
-  async function* input(): AsyncGenerator<{ sensor: string }> {
-    yield { sensor: large };
-  }
-  const call = createClient(GreenhouseService, transport).recordReadings(input());
-  await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
-  expect(server.requests).toBe(1);
-});
-
 test("the request stream is not read while the window is full", async () => {
   const responder = Promise.withResolvers<() => void>();
   let receivedBytes = 0;

@@ -11,7 +11,7 @@ import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gatewa
 import { type Frame, frame, frameType, listenOnLoopback, startOnLoopback } from "@protoport/testing/http";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { waitSomeTurns, within } from "@protoport/testing/process";
-import { grpcResponse, respondWatered, settingFrame, startScriptedServer, watered } from "@protoport/testing/proxy";
+import { grpcResponse, respondWatered, startScriptedServer, watered } from "@protoport/testing/proxy";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -46,28 +46,6 @@ function goAway(lastStreamId: number): Frame {
   return frame(frameType.goAway, 0, 0, payload);
 }
 
-test("a server that allows one stream receives calls one after another", async () => {
-  let open = 0;
-  let most = 0;
-  await using server = await startScriptedServer({
-    opening: [settingFrame(3, 1)],
-    frame: (_, { type }) => {
-      if (type === frameType.headers) most = Math.max(most, ++open);
-    },
-    request: (connection, id) =>
-      setImmediate(() => {
-        open--;
-        connection.send(...grpcResponse(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
-      }),
-  });
-  await using client = clientOf(server.baseUrl, { connections: 1 });
-  // The SETTINGS arrive during the first call, and also apply to the next connection.
-  await client.greenhouse.waterBed({});
-  expect(await callMany(client, 50)).toEqual({ ok: 50 });
-  const { connections, requests } = server;
-  expect({ most, connections, requests }).toEqual({ most: 1, connections: 2, requests: 51 });
-});
-
 test("no call is lost when a server sends GOAWAY every ten calls", async () => {
   let processed = 0;
   await using server = await startScriptedServer({
@@ -84,24 +62,6 @@ test("no call is lost when a server sends GOAWAY every ten calls", async () => {
   for (let round = 0; round < 10; round++) expect(await callMany(client, 15)).toEqual({ ok: 15 });
   expect(processed).toBe(150);
   expect(server.connections).toBeGreaterThan(10);
-});
-
-test("the next call after a lost connection opens a new one", async () => {
-  let closed: Promise<unknown> | undefined;
-  await using server = await startScriptedServer({
-    request: (connection, id) => {
-      closed = once(connection.socket, "close");
-      connection.send(...grpcResponse(id, watered));
-      connection.socket.end();
-    },
-  });
-  await using client = clientOf(server.baseUrl);
-  for (let i = 1; i <= 4; i++) {
-    expect(await callMany(client, 1)).toEqual({ ok: 1 });
-    // Waits until the client has also closed its side.
-    await closed;
-  }
-  expect(server.connections).toBe(4);
 });
 
 test.each([0, -1, Number.POSITIVE_INFINITY])("timeoutMs %d disables the default deadline", async (timeoutMs) => {
@@ -206,27 +166,6 @@ test("a client without calls sends no PING", async () => {
   // A PING sent before the last call would have arrived before the call.
   expect(server.connections).toBe(1);
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
-});
-
-test("a request is sent byte by byte through a one-byte window", async () => {
-  const sizes = new Set<number>();
-  await using server = await startScriptedServer({
-    opening: [settingFrame(4, 1)],
-    frame: (connection, { type, streamId, payload }) => {
-      if (type !== frameType.data || payload.byteLength === 0) return;
-      sizes.add(payload.byteLength);
-      const increment = Buffer.alloc(4);
-      increment.writeUInt32BE(payload.byteLength);
-      connection.send(frame(frameType.windowUpdate, 0, streamId, increment));
-    },
-    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
-  });
-  await using client = clientOf(server.baseUrl);
-  // The first call may be sent before the SETTINGS arrive.
-  await client.greenhouse.waterBed({ bed: 1n });
-  sizes.clear();
-  await client.greenhouse.waterBed({ bed: 1n, note: "x".repeat(500) });
-  expect([...sizes]).toEqual([1]);
 });
 
 test("responses larger than the connection window arrive completely", async () => {

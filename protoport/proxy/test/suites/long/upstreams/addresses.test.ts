@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { openGreenhouseClient, respondWatered, watered, wateringOf, grpcResponse } from "@protoport/testing/proxy";
+import { openGreenhouseClient, respondWatered, wateringOf } from "@protoport/testing/proxy";
 import { type Script, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { createCertificate, frameType, listenOnLoopback, waitSomeTurns } from "@protoport/testing";
 
@@ -56,41 +56,6 @@ test("calls are distributed over all addresses of a host name", async () => {
   expect(client.upstream.load).toEqual({ servers: 3, connections: 3, ...idle });
 });
 
-test("a host name's new addresses get calls, and removed addresses are disconnected", async () => {
-  const responders: (() => void)[] = [];
-  await using three = await startThreeServers({
-    request: (connection, id) => {
-      if (connection.requests === 1) responders.push(() => connection.send(...grpcResponse(id, watered)));
-      else connection.send(...grpcResponse(id, watered));
-    },
-  });
-  const [old, other] = three.servers;
-  let hosts = ["127.0.0.1"];
-  await using client = openGreenhouseClient({
-    addresses: `dns:orders.example:${three.port}`,
-    resolveEveryMs: 1,
-    lookup: async () => hosts.map((address) => ({ address })),
-  });
-  const first = wateringOf(client);
-  await expect.poll(() => old?.requests).toBe(1);
-  hosts = ["127.0.0.2"];
-  const second = wateringOf(client);
-  const more: Promise<string>[] = [];
-  await expect
-    .poll(() => {
-      more.push(wateringOf(client));
-      return other?.requests;
-    })
-    .toBeGreaterThan(0);
-  expect(old?.open).toBe(1);
-  expect(client.upstream.load).toMatchObject({ servers: 1, connections: 2 });
-  expect(client.upstream.load.calls).toBeGreaterThan(0);
-  for (const respond of responders) respond();
-  expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
-  await expect.poll(() => old?.open).toBe(0);
-  expect(client.upstream.load.servers).toBe(1);
-});
-
 test("a queued call goes to the new address after a lost connection", async () => {
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
@@ -109,26 +74,6 @@ test("a queued call goes to the new address after a lost connection", async () =
   await old[Symbol.asyncDispose]();
   expect(await sent).toBe("Unavailable: the connection was lost");
   expect([await queued, other.requests]).toEqual(["ok", 1]);
-});
-
-test("resolving unchanged addresses again opens no connection", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  let lookups = 0;
-  await using client = openGreenhouseClient({
-    // Both addresses belong to the same server, so the second needs no lookup.
-    addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
-    resolveEveryMs: 1,
-    lookup: async () => {
-      lookups++;
-      return [{ address: "127.0.0.1" }, { address: "127.0.0.1" }];
-    },
-  });
-  for (let round = 1; round <= 5; round++) {
-    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
-    vi.advanceTimersByTime(1);
-  }
-  expect(server.connections).toBe(1);
-  expect(client.upstream.load.servers).toBe(1);
 });
 
 test.each([
