@@ -210,6 +210,20 @@ describe("flags", () => {
     expect(read(upstream, { [flag]: ["a", "b"] }).settings).toHaveProperty(path, ["a", "b"]);
   });
 
+  test.each<[flag: string, value: string | string[], path: string, want: unknown]>([
+    ["timeout-max-ms", "9000", "upstreams[0].timeoutMaxMs", 9_000],
+    ["service", ["a.*"], "upstreams[0].services", ["a.*"]],
+    ["upstream-tls-servername", "a", "upstreams[0].tls.servername", "a"],
+    ["upstream-tls-cert", "a.pem", "upstreams[0].tls.cert", "a.pem"],
+    ["upstream-tls-key", "a.pem", "upstreams[0].tls.key", "a.pem"],
+    ["tls-key", "a.pem", "listen.tls.key", "a.pem"],
+    ["header-bytes", "5000", "headerBytes", 5_000],
+    ["request-bytes", "2000", "requestBytes", 2_000],
+    ["cors", ["https://a.example"], "cors.origins", ["https://a.example"]],
+  ])("--%s with %j sets %s to %j", (flag, value, path, want) => {
+    expect(read(upstream, { [flag]: value }).settings).toHaveProperty(path, want);
+  });
+
   test("can define upstreams without a configuration file", () => {
     const flags = { upstream: ["http://a", "http://b"], "reflect-header": ["X-A: 1", "x-a: 2"] };
     const { settings } = readProxyConfiguration(undefined, { ...flags, reflection: true });

@@ -67,18 +67,6 @@ describe("a proxy with publicUrl and scopes", () => {
     expect(JSON.parse(document.body)).toEqual({ resource, ...issuers, ...methods });
   });
 
-  test.each([
-    { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
-    { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
-    { name: "a REST call", request: waterBed, document: "/shop" },
-  ])("challenges $name with the metadata URL of its resource", async ({ request, document }) => {
-    const { httpStatus, challenge } = await ask(proxy, request);
-    expect([httpStatus, challenge]).toEqual([
-      401,
-      `Bearer realm="proxy", resource_metadata="https://api.example/.well-known/oauth-protected-resource${document}"`,
-    ]);
-  });
-
   test("a call is forwarded only with the required scope", async () => {
     const refused = await ask(proxy, waterBed, await issuer.sign({ scope: "beds:read" }));
     expect(refused.httpStatus).toBe(403);

@@ -70,12 +70,8 @@ test.each(
     ["no --service flag", [],
       ["upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
         "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'"]],
-    ["a --service flag for only one upstream", ["--service", "dns:a:1=a.*"],
-      ["upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'"]],
     ["the same --service flag for both", ["--service", "a.*"],
       ["--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them"]],
-    ["a --service flag for an unknown address", ["--service", "dns:c:3=c.*"],
-      ['protoport: --service must have the address of an upstream before "=", got "dns:c:3"']],
   ],
 )("two upstreams with reflection and %s are refused", async (_name, flags, want) => {
   const { exitCode, errors } = await runProxyCommand(...both, ...flags, "--check");
