@@ -1,10 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf, startGreenhouse, startProxy, waterBedProcedure } from "@protoport/testing/proxy";
-import { eventsOf, initializedRequest, initializedRevision, postMcp, toolNameOf } from "@protoport/testing";
+import { initializedRequest, initializedRevision, postMcp, toolNameOf } from "@protoport/testing";
 import { type Address, exchangeHttp1, type Field, openHttp1 } from "@protoport/testing/http";
 
 // Progress and cancellation of tool calls. The gateway has the same tests for its handlers.
@@ -49,8 +49,6 @@ const calls = [
 ];
 
 describe("a tool call through a proxy", () => {
-  afterEach(() => void vi.restoreAllMocks());
-
   test.each(calls)("is cancelled by its client's notification: $name", async ({ tool, args }) => {
     const { address, begun } = await start();
     const call = initializedRequest("tools/call", { name: tool, arguments: args }, session);
@@ -69,21 +67,6 @@ describe("a tool call through a proxy", () => {
     const signal = await within(begun, "the handler");
     connection.socket.resetAndDestroy();
     expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
-  });
-
-  test("reports the progress of a unary call every 5 seconds", async () => {
-    const timers = vi.spyOn(globalThis, "setInterval");
-    const { address, begun, end } = await start();
-    const params = { name: water, arguments: { bed: "7" }, _meta: { progressToken: "p" } };
-    const responding = exchangeHttp1(address, initializedRequest("tools/call", params));
-    await within(begun, "the handler");
-    const notify = timers.mock.calls.flatMap(([fire, ms]) => (ms === 5_000 ? [fire] : []));
-    for (const fire of notify) fire();
-    end();
-    expect(eventsOf(String((await within(responding, "the response")).body))).toMatchObject([
-      { method: "notifications/progress", params: { progressToken: "p", progress: 5 } },
-      { id: 1, result: { structuredContent: { bed: "7" } } },
-    ]);
   });
 
   test("reports each message of a stream as progress before the stream ends", async () => {
