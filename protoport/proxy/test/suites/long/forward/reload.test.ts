@@ -10,7 +10,6 @@ import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions, type R
 import { setOfFiles } from "../../../support/set-of-files.ts";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { optionalFiles, withNeedingService, wholeService } from "../../../../../testing/src/gateway/optional-files.ts";
 
 function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
@@ -196,46 +195,3 @@ test("services omitted by a failed read do not prevent other upstreams' reloads"
   expect(await proxy.reload()).toMatchObject({ added: ["/added.Service/Get"], removed: [] });
   expect(served()).toContain("other.Service");
 });
-
-test("an upstream that was never read is retried after a failed reload", async () => {
-  const unreachable = new ConnectError("unreachable", Code.Unavailable);
-  let set = setOfFiles(complete, other, third);
-  let count = 0;
-  const second = (): Promise<Uint8Array> => {
-    count += 1;
-    return count < 3 ? Promise.reject(unreachable) : Promise.resolve(setOfFiles(added));
-  };
-  const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) }, [
-    { upstream: "http://127.0.0.1:2", descriptors: { read: second } },
-  ]);
-  set = setOfFiles(complete, other);
-  expect((await proxy.reload()).problems).toContain(`127.0.0.1:1: ${missing}`);
-  set = setOfFiles(complete, other, third);
-  // Happens without a call of reload().
-  await expect.poll(served, { timeout: 20_000 }).toContain("added.Service");
-});
-
-// Files that only options need may be missing or invalid in an upstream's reflection. protoport/gateway/src/protobuf tests the same
-// files in descriptor sets.
-
-async function servedBy(files: readonly FileInit[]): Promise<readonly string[]> {
-  const upstream = await startReflectingServer(files);
-  onTestFinished(() => upstream[Symbol.asyncDispose]());
-  const upstreams = [{ upstream: `http://${upstream.address}`, descriptors: "reflection" }] as const;
-  const proxy = await within(createProxy({ upstreams }), "the descriptors");
-  onTestFinished(() => proxy.close());
-  return proxy.services.map(({ typeName }) => typeName);
-}
-
-test.each(optionalFiles)("with an unneeded file that is $name, a reflected service is proxied", async ({ files }) => {
-  expect(await servedBy([wholeService, ...files])).toEqual(["a.Whole"]);
-});
-
-test.each(optionalFiles)(
-  "if the file of its type is $name, a reflected service is not proxied",
-  async ({ files, problem }) => {
-    const served = servedBy([withNeedingService, ...files]);
-    if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
-    else await expect(served).rejects.toThrow(problem);
-  },
-);
