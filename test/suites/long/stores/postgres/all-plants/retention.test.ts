@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
 // oxfmt-ignore
-import { type Dropped, dropOldRecords, startRetention
+import { dropOldRecords, startRetention
 } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer, type StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
@@ -56,19 +56,6 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, sql);
     await using _ = closing(await openPostgresStore({ url, deletionsKeptMs: 3_600_000 }));
     await expect.poll(() => countRecords(url)).toBe(24_060);
-  });
-
-  test("drops later records when a trigger keeps a whole slice", async () => {
-    const url = await createRecords(90);
-    const keepSql = "FOR EACH ROW WHEN (OLD.plant_id > 80) EXECUTE FUNCTION keep()";
-    await runSql(url, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
-    await runSql(url, `CREATE TRIGGER keep BEFORE DELETE ON deletions ${keepSql}`);
-    const session = new Session(readServerUrl(url));
-    let slice: Dropped = { count: 0, isMore: true };
-    const sliceOf = (fromUs?: number) => dropOldRecords(session, schemaOf(session), 3_600_000, { max: 5, fromUs });
-    while (slice.isMore) slice = await sliceOf(slice.reachedTimeUs);
-    await session.close();
-    expect(await countRecords(url)).toBe(70);
   });
 
   test.each([
@@ -245,18 +232,6 @@ describe("the retention job in PostgreSQL", () => {
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
     // The running slice is dropped, and one or two of nine other slices if the test was late.
     expect(await countRecords(url)).toBeGreaterThan(100_000);
-  });
-
-  test("reports an error, and keeps no connection until the next run", async () => {
-    const url = await createRecords(1);
-    const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
-    await runSql(url, "ALTER TABLE deletions RENAME TO gone");
-    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
-    const { reports, stopRetention } = startReported(session);
-    const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
-    await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
-    await expect.poll(() => runSql(url, sessions)).toEqual([]);
-    await stopRetention();
   });
 });
 
