@@ -1,5 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
@@ -7,7 +6,6 @@ import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-datab
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
-import { recordFileSteps, unfinishedNameIn } from "../../../../support/plants/file-steps.ts";
 import { plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
 import { closing, createTempFolder } from "@protoport/testing/process";
 
@@ -81,18 +79,6 @@ describe("an SQLite database", () => {
 });
 
 describe("backing up", () => {
-  test("syncs the copy before the final rename, and the folder after it", async () => {
-    using folder = createTempFolder();
-    using other = createTempFolder();
-    const file = folder.file("plants.db");
-    await (await openSqliteStore({ file, migrates: true })).close();
-    using recorded = recordFileSteps();
-    backUp(file, other.file("copy.db"));
-    const unfinished = unfinishedNameIn(recorded.steps);
-    const [sync, link] = [`sync ${unfinished}`, `link ${unfinished} copy.db`];
-    expect(recorded.steps).toEqual([sync, link, `sync ${basename(other.path)}`, `remove ${unfinished}`]);
-  });
-
   test("copies a consistent snapshot during deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -114,37 +100,5 @@ describe("backing up", () => {
     await using restored = closing(await openSqliteStore({ file: folder.file("copy.db") }));
     await expect(restored.delete(1n, deleteCall())).resolves.toBe(false);
     await expect(restored.delete(20_000n, deleteCall())).resolves.toBe(true);
-  });
-
-  test("refuses to overwrite an existing file", () => {
-    using folder = createTempFolder();
-    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-    writeFileSync(folder.file("copy.db"), "precious");
-    const [from, to] = [folder.file("plants.db"), folder.file("copy.db")];
-    expect(() => backUp(from, to)).toThrow(/copy\.db: the file already exists$/);
-    expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
-  });
-
-  test("leaves no files behind when the copy cannot be written", () => {
-    using folder = createTempFolder();
-    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
-    expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(
-      expect.objectContaining({ message: expect.stringMatching(/cannot write .*nowhere/), cause: expect.any(Error) }),
-    );
-    expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(
-      /file not found in \S+: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
-    );
-    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
-  });
-
-  test("leaves no files behind when the store is damaged", () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
-    const bytes = readFileSync(file);
-    bytes.fill(0xa5, bytes.length / 2);
-    writeFileSync(file, bytes);
-    expect(() => backUp(file, folder.file("copy.db"))).toThrow(/cannot write .*copy\.db: the file is damaged$/);
-    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
 });
