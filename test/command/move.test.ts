@@ -61,17 +61,6 @@ test("commands that only read use a moved store, and serve, check and import ref
   expect(await run("import", from)).toMatchObject({ exitCode: 1, err: refusal });
 });
 
-test("a refused move from a moved store leaves its target usable", async () => {
-  using folder = createTempFolder();
-  const { from, to } = await createStores(folder);
-  await runCommand(["move", `sqlite:${from}`, `sqlite:${to}`]);
-  const third = `sqlite:${folder.file("third.db")}`;
-  await runCommand(["migrate", "--database-url", third]);
-  const moving = await runCommand(["move", `sqlite:${from}`, third]);
-  expect(moving).toMatchObject({ exitCode: 1, err: [expect.stringContaining("it was moved to")] });
-  expect(await runCommand(["check", "--database-url", third])).toMatchObject({ exitCode: 0 });
-});
-
 test("migrate --reopen undoes only the interrupted move of FROM to TO", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);

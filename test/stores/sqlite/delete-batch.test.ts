@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type BatchRow } from "../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type BatchRow, withIdentityChecks } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
@@ -331,6 +331,14 @@ test("a batch whose commit fails for one plant is split in half", () => {
   // The batch, its halves, the halves of one half, and so on need at most three attempts per plant.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
+});
+
+test("the outcomes of a batch are unknown if the file is gone after its commit", () => {
+  const problem = { text: "the file was moved", isTemporary: false };
+  const found = [undefined, problem, problem];
+  const check = withIdentityChecks({ findProblem: () => found.shift() }, () => ({ outcomes: ["deleted", "absent"] }));
+  expect(check(batchOf(1n, 2n))).toEqual({ outcomes: ["unknown", "unknown"], problem });
+  expect(check(batchOf(1n))).toEqual({ outcomes: ["unavailable"], problem });
 });
 
 const rowsOf = (db: DatabaseSync, sql: string) => db.prepare(sql).all();

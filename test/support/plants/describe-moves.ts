@@ -79,6 +79,7 @@ export function describeMoves(from: Kind, to: Kind, open: Parameters<typeof stor
       const [source, target] = [await createUsedStore(from), await to.create()];
       const before = { plants: await plantsOf(source), records: await recordsOf(source) };
       await interruptMove(source, target);
+      await expect(move(target, target)).rejects.toThrow(/: it is both the source and the target$/);
       expect([await isUsable(source), await isUsable(target)]).toEqual([false, false]);
       const advice =
         /: it is being filled by a move from \S+ at 2\S+: finish it with the same "plantstore move", or undo/;
