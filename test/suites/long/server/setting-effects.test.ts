@@ -286,10 +286,10 @@ const effects: Readonly<Record<Exclude<keyof Configuration, "workers">, Effect |
   adminAddress: [{}, { PLANTSTORE_ADMIN_ADDRESS: "0" }, servesMetrics],
 };
 
-test.each(Object.entries(effects))("the setting %s has an effect", { timeout: 20_000 }, async (_, effect) => {
+test.each(Object.entries(effects))("the setting %s has an effect", async (_, effect) => {
   await compare(...(typeof effect === "function" ? await effect() : effect));
 });
 
-test("the setting workers has an effect", { timeout: 20_000 }, async () => {
+test("the setting workers has an effect", async () => {
   expect(new Differs([await listensWith("1"), await listensWith("2")])).toBeDefined();
 });

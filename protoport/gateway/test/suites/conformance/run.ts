@@ -3,7 +3,7 @@ import { runConformance, timed } from "./suite.ts";
 // `npm run suite -- conformance` runs Connect's conformance suite against this server. Runs for the gateway's own
 // server, for its handler in node's servers, and for createGrpcTransport.
 
-/** node:https drops connections when the machine is busy, regardless of its handler. */
+/** While it writes a response, node:https refuses a next request in two TLS records (HPE_PAUSED), with any handler. */
 const overNodeHttps = /\/HTTPVersion:1\/.*\bTLS:true\//;
 
 runConformance([

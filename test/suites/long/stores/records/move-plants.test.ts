@@ -23,7 +23,7 @@ const directions = [
 for (const { from, to } of directions) if (from !== sqlite || to !== sqlite) describeMoves(from, to, openPlantStore);
 
 describe.each(directions)("a move $name", ({ from, to }) => {
-  test("cannot be undone while it copies, and not once it has committed", { timeout: 30_000 }, async () => {
+  test("cannot be undone while it copies, and not once it has committed", async () => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await withMovable(source, target, async (one, another) => {
       const commit = async (): Promise<void> => {

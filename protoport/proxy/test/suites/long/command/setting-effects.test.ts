@@ -322,7 +322,7 @@ describe("each setting of the configuration file", () => {
     expect(Object.keys(effects).toSorted()).toEqual(paths.filter((path) => !isSection(path)).toSorted());
   });
 
-  test.each(Object.entries(effects))("%s has an effect", { timeout: 20_000 }, async (_, effect) => {
+  test.each(Object.entries(effects))("%s has an effect", async (_, effect) => {
     await (typeof effect === "function" ? effect() : compare(...effect));
   });
 });
