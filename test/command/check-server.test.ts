@@ -58,7 +58,7 @@ test("check asks a running server over its admin socket", async () => {
     err: [`the server at ${socket} reports no problem`, "the configuration is valid"],
   });
   renameSync(folder.file("plants.db"), folder.file("moved.db"));
-  await expect.poll(served.status, { timeout: 20_000 }).toBe(503);
+  await expect.poll(served.status).toBe(503);
   const { exitCode, err } = await runCommand(["check"], served.environment);
   expect({ exitCode, answer: err[0] }).toEqual({
     exitCode: 1,
@@ -92,7 +92,7 @@ test.each<[name: string, enter: (folder: TempFolder) => void, problem: string, o
   await using served = await serve(folder);
   expect(await served.status()).toBe(200);
   enter(folder);
-  await expect.poll(served.status, { timeout: 20_000 }).toBe(503);
+  await expect.poll(served.status).toBe(503);
   const { exitCode, err } = await runCommand(["check"], served.environment);
   const [answer = "", ...others] = err;
   expect({ exitCode, answer: answer.replaceAll(`${folder.path}/`, ""), own: others.at(-1) }).toEqual({

@@ -131,13 +131,13 @@ test("a TLS handshake that does not complete times out", async () => {
 
 test("closing the upstream cancels a connection attempt", async () => {
   await using server = await startOnLoopback(createServer((socket) => socket.resume()));
-  const { greenhouse, upstream } = clientOf(server.baseUrl.replace("http:", "https:"), {});
+  const limits = { connectTimeoutMs: 3_600_000 };
+  const { greenhouse, upstream } = clientOf(server.baseUrl.replace("http:", "https:"), { limits });
   const call = outcomeOf(greenhouse.waterBed({}));
   await expect.poll(() => server.sockets.size).toBe(1);
-  await within(upstream.close(), "the end", 5_000);
+  await within(upstream.close(), "the end");
   expect(await call).toBe("Unavailable: the transport is closed");
-  // The socket closes before the connect timeout.
-  await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => server.sockets.size).toBe(0);
 });
 
 test("a queued call is sent on a new connection after GOAWAY", async () => {
@@ -183,7 +183,7 @@ test("a drain waits for calls in flight, and accepts new calls", async () => {
   expect(upstream.ready).toBe(false);
   expect(await outcomeOf(greenhouse.waterBed({}))).toBe("ok");
   respond();
-  await within(drained, "the end", 5_000);
+  await within(drained, "the end");
   expect(await call).toBe("ok");
   await expect.poll(() => server.open).toBe(0);
   expect(await outcomeOf(greenhouse.waterBed({}))).toBe("ok");
@@ -229,7 +229,7 @@ test("an idle connection closes, and the next call opens another", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
-  await expect.poll(() => server.open, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => server.open).toBe(0);
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
   expect(server.connections).toBe(2);
 });

@@ -21,7 +21,7 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
   const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
   await using command = startCommandLine(["import"], folder.path, environment);
   command.process.stdin.on("error", () => {}).write(ids);
-  await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(exported).toBeGreaterThan(0);
   command.process.kill(signal);
   expect(await command.end()).toBe(code);
   const [, imported = "", added] =
@@ -46,7 +46,7 @@ test.each([
   const holder = await openClient(url, "BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE");
   await using command = startCommandLine(["import", "ids"], folder.path, { DATABASE_URL: url });
   const waiting = "SELECT pid FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted";
-  await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
   command.process.kill("SIGTERM");
   if (fails) await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${waiting}) AS waiting`);
   await holder.end();

@@ -146,13 +146,13 @@ test.each<{ name: string; watch: (provider: IdentityProvider) => Watched | Promi
   write(next, contents[1]);
   symlinkSync(old, link);
   await using server = await startConfigured({ ...environment(link) });
-  await expect.poll(() => inUse(server), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => inUse(server)).toBe(0);
   symlinkSync(next, folder.file("data.new"));
   renameSync(folder.file("data.new"), link);
-  await expect.poll(() => inUse(server), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => inUse(server)).toBe(1);
   write(old, contents[3]);
   write(next, contents[2]);
-  await expect.poll(() => inUse(server), { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => inUse(server)).toBe(2);
   await server.reload();
   expect(await inUse(server)).toBe(2);
 });

@@ -131,12 +131,12 @@ describe("a PostgreSQL store", () => {
     };
     refuse(true);
     // A check is repeated every second.
-    await expect.poll(() => refusals, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => refusals).toBe(3);
     expect(store.problem).toBeUndefined();
     refuse(false);
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     refuse(true);
-    await expect.poll(() => store.problem, { timeout: 20_000 }).toBeDefined();
+    await expect.poll(() => store.problem).toBeDefined();
     expect(refusals).toBeGreaterThan(3);
     refuse(false);
     await expect.poll(() => store.problem).toBeUndefined();

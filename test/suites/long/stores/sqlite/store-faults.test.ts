@@ -268,7 +268,7 @@ describe("an SQLite store with a permanent problem", () => {
     expect(store.needsRestart).toBe(false);
     await expect(store.delete(1n, deleteCall())).rejects.toThrow(/unavailable/);
     rmSync(filler);
-    await expect.poll(() => store.problem, { timeout: 5_000 }).toBeUndefined();
+    await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
   });
 

@@ -126,7 +126,7 @@ test.concurrent("a watched file is applied after a rejection once apply() accept
   await watching.reload();
   expect(watching.lastReload).toMatchObject({ path, succeeded: false });
   isAccepted = true;
-  await expect.poll(() => applied, { timeout: 10_000 }).toEqual(["first", "second"]);
+  await expect.poll(() => applied).toEqual(["first", "second"]);
   await expect.poll(() => watching.messages).toEqual([logged.rejected, logged.reloaded]);
   expect(watching.lastReload).toMatchObject({ path, succeeded: true });
 });
@@ -137,7 +137,7 @@ test.concurrent("a watched file is logged again at each interval while it is rej
   using withDefaults = await watch(path);
   using watching = await watch(path, { retryRejectedMs: 0, repeatRejectionMs: 0 });
   writeFileSync(path, "bad");
-  await expect.poll(() => watching.messages.length, { timeout: 10_000 }).toBeGreaterThan(2);
+  await expect.poll(() => watching.messages.length).toBeGreaterThan(2);
   expect(new Set(watching.messages)).toEqual(new Set([logged.rejected]));
   expect(withDefaults.messages).toEqual([logged.rejected]);
 });

@@ -104,10 +104,10 @@ test("a changed descriptor file is read again, and used if valid", async () => {
   expect(await described()).not.toContain("streams.v1");
   expect(await described()).toContain("How warm it is");
   renameSync(write("next.binpb", both), file);
-  await expect.poll(described, { timeout: 10_000 }).toContain("streams.v1");
+  await expect.poll(described).toContain("streams.v1");
   expect(running.printed.at(-1)).toContain("descriptors reloaded\n  + /streams.v1.StreamService/");
   write("watched.binpb", both.subarray(0, 1_000));
-  await expect.poll(() => running.errors, { timeout: 10_000 }).not.toEqual([]);
+  await expect.poll(() => running.errors).not.toEqual([]);
   expect(running.errors.join()).toContain("cannot reload the descriptors: ");
   expect(running.printed.join()).not.toMatch(/descriptors reloaded.*descriptors reloaded/s);
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
@@ -275,7 +275,7 @@ describe("an unreachable upstream of two", () => {
       /^serving without http:\/\/127\.0\.0\.1:1: 127\.0\.0\.1:1: server reflection failed: \[unavailable\] cannot connect/,
     );
     // The upstream is retried, and its failure is logged once in ten seconds.
-    await expect.poll(() => running.errors.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => running.errors.length).toBe(2);
     await pause(2_500);
     expect(running.errors[1]).toMatch(/^cannot reload the descriptors: 127\.0\.0\.1:1: server reflection failed/);
     expect(running.errors).toHaveLength(2);

@@ -164,7 +164,7 @@ test("calls to an upstream get 503 until its descriptors are known", async () =>
   const waits = `its REST routes are not served before the descriptors of ${a.authority} are known`;
   expect(proxy.descriptorReloads[1]?.conflicts).toEqual([waits]);
   await a.start();
-  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(3);
+  await expect.poll(() => proxy.services.length).toBe(3);
   expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
   // The routes of the hostile upstream, whose descriptors are in use already, are not served.
   const others = ["GET /v1/evil/1", "GET /v1/stock/1", "POST /evil.v1.Evil/Steal"];
@@ -313,7 +313,7 @@ test("a tool's name calls one upstream, before and after another is known", asyn
   const waits = [`its tools are not served before the descriptors of ${a.authority} are known`];
   expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts.slice(-1))).toEqual([[], waits, waits, []]);
   await a.start();
-  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(4);
+  await expect.poll(() => proxy.services.length).toBe(4);
   for (let times = 0; times < 2; times++) {
     for (const upstream of [a, b, c]) upstream.calls.length = 0;
     for (const tool of [name, other, "get_order"]) expect(await callTool(proxy, tool)).toBe("called");

@@ -57,7 +57,7 @@ test("an upstream that is unreachable at the start is served later", async () =>
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
   await using _ = await startReflected(port);
   // Happens without a call to reload().
-  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => proxy.services.length).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
   expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(405);
@@ -86,7 +86,7 @@ test("a silent upstream delays the start briefly, and is served later", async ()
   expect(problems).toEqual([undefined, expect.stringContaining("reading the descriptors timed out after 5000 ms")]);
   // The late response is used. Another read would not end.
   resolve(descriptorSetOf(GreenhouseService.file));
-  await expect.poll(() => proxy.services.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => proxy.services.length).toBe(2);
 });
 
 test("an upstream that responds after a failed start causes no reload", async () => {

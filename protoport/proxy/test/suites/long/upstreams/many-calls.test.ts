@@ -215,7 +215,7 @@ test("the queue timeout does not apply while calls wait for a server", async () 
   await pause(1_300);
   expect(upstream.load).toMatchObject({ waitingCalls: 2, refusals: { queue_timeout: 0 } });
   isFound = true;
-  await expect.poll(() => server.held.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => server.held.length).toBe(1);
   // The second call has been queued longer than the limit, but not for a stream.
   await pause(300);
   server.respond();
