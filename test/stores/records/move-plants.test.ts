@@ -11,12 +11,12 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const sqlite = sqliteIn(folder);
 
-const { deleteFrom } = storesOpenedBy(openWithoutThread);
+const { createUsedStore, deleteFrom } = storesOpenedBy(openWithoutThread);
 
 describeMoves(sqlite, sqlite, openWithoutThread);
 
-async function* twoChunks() {
-  yield* [[1n, 2n], [3n]];
+async function* oneByOne<Row>(chunks: AsyncIterable<readonly Row[]>) {
+  for await (const chunk of chunks) for (const row of chunk) yield [row];
 }
 
 /** Creates a store with plants 1 to 3 and an empty one. */
@@ -61,23 +61,39 @@ test("an interrupted undoing continues even after another move to the target was
   await expect(move(from, to)).resolves.toMatchObject({ plants: 3 });
 });
 
-test("a move reports the rows so far, and stops when another command undoes it after the source was marked", async () => {
+// The marks of a source are read before each of its transactions, and again before the commit in the target.
+test.for([
+  ["a move stops if the source was moved elsewhere before it is marked", 2, movePlants, /: it was moved to elsewhere/],
+  [
+    "a move stops if the source's mark changes before the copy",
+    3,
+    movePlants,
+    /: another command has changed its mark/,
+  ],
+  ["a move stops if the source's mark changes in the copy", 4, movePlants, /: another command has changed its mark/],
+  ["an undoing stops if the source's mark changes", 2, reopenPlants, /: another command has changed its mark/],
+] as const)("%s", async ([, changed, run, problem]) => {
   const { from, to } = await createStores();
-  const rows: unknown[] = [];
-  const undone = withMovable(from, to, (source, target) => {
-    let begun = 0;
-    const begin: typeof target.begin = async (isSnapshot) => {
-      if (++begun === 2) await reopen(from, to);
-      await target.begin(isSnapshot);
-    };
-    return movePlants(source, { ...target, begin });
+  if (run === reopenPlants) await interruptMove(from, to);
+  let reads = 0;
+  const running = withMovable<unknown>(from, to, (source, target) => {
+    const get: typeof source.get = async (sql) =>
+      sql.includes("moved_to") && ++reads === changed ? ["id id elsewhere", null, ""] : await source.get(sql);
+    return run({ ...source, get }, target);
   });
-  await expect(undone).rejects.toThrow(/: another command has changed its mark; run the same/);
-  await withMovable(from, to, (source, target) =>
-    movePlants({ ...source, plants: twoChunks }, target, (what, count) => rows.push([what, count])),
-  );
-  expect(rows).toEqual([
-    ["plants", 2],
-    ["plants", 3],
-  ]);
+  await expect(running).rejects.toThrow(problem);
+  expect(reads).toBe(changed);
+  expect(await plantsOf(from)).toHaveLength(3);
+  expect(await plantsOf(to)).toEqual([]);
+});
+
+test("a move reports the rows so far", async () => {
+  const from = await createUsedStore(sqlite);
+  const rows: string[] = [];
+  await withMovable(from, await sqlite.create(), (source, target) => {
+    const [plants, records] = [() => oneByOne(source.plants()), () => oneByOne(source.records())];
+    return movePlants({ ...source, plants, records }, target, (what, count) => rows.push(`${count} ${what}`));
+  });
+  const records = ["1 deletion records", "2 deletion records", "3 deletion records"];
+  expect(rows).toEqual([...records, "1 plants", "2 plants", "3 plants", "4 plants"]);
 });
