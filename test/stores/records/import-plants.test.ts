@@ -103,7 +103,7 @@ describe("importing plants", () => {
     await expect(running.add([1n])).rejects.toThrow(want);
     await expect(collect(database.exportPlants())).rejects.toThrow(want);
     runSqlite(file, "DROP TABLE deletions");
-    await expect(collect(database.listDeletions())).rejects.toThrow("no such table: deletions");
+    await expect(collect(database.listDeletions())).rejects.toThrow(`cannot use ${file}: no such table: deletions`);
     renameSync(file, `${file}.moved`);
     await expect(database.startImport()).rejects.toThrow(/^cannot open \S+: file not found in /);
   });

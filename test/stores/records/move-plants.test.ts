@@ -3,7 +3,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { movePlants, reopenPlants } from "../../../src/stores/records/move-plants.ts";
 import { describeMoves } from "../../support/plants/describe-moves.ts";
 // oxfmt-ignore
-import { batchSizesOf, interruptMove, move, openWithoutThread, plantsOf, reopen, sqliteIn,
+import { batchSizesOf, interruptMove, move, openWithoutThread, plantsOf, recordsOf, reopen, sqliteIn,
   storesOpenedBy, withMovable } from "../../support/plants/moved-stores.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
@@ -26,16 +26,32 @@ async function createStores() {
   return { from, to };
 }
 
-test("a move leaves the target empty when the stores' counts differ", async () => {
-  const { from, to } = await createStores();
-  // SQLite does not count rows that a trigger adds as rows of the statement.
-  await sqlite.run(
-    to,
-    "CREATE TRIGGER extra AFTER INSERT ON plants WHEN new.id = 1 BEGIN INSERT INTO plants VALUES (9); END",
+// SQLite does not count rows that a trigger adds or removes as rows of the statement.
+// oxfmt-ignore
+test.for([
+  ["adds a plant", "AFTER INSERT ON plants WHEN NEW.id = 3 BEGIN INSERT INTO plants VALUES (9); END", [5, 3, 1]],
+  ["skips a plant", "BEFORE INSERT ON plants WHEN NEW.id = 3 BEGIN SELECT RAISE(IGNORE); END", [3, 3, 1]],
+  ["removes a plant", "AFTER INSERT ON plants WHEN NEW.id = 3 BEGIN DELETE FROM plants WHERE id = 1; END", [3, 3, 1]],
+  ["skips a record", "BEFORE INSERT ON deletions WHEN NEW.plant_id = 3 BEGIN SELECT RAISE(IGNORE); END", [4, 2, 1]],
+  ["removes a record", "AFTER INSERT ON deletions WHEN NEW.plant_id = 4 BEGIN DELETE FROM deletions WHERE seq = 1; END",
+    [4, 2, 0]],
+  ["skips a key", "BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END", [4, 3, 0]],
+] as const)("a move changes nothing if a trigger in the target %s", async ([, trigger, [plants, records, keys]]) => {
+  const [from, to] = [await createUsedStore(sqlite), await sqlite.create()];
+  await sqlite.run(to, `CREATE TRIGGER changing ${trigger}`);
+  const found = `it has ${plants} plants, ${records} deletion records and ${keys} idempotency keys`;
+  const expected = "expected 4 plants, 3 deletion records and 1 idempotency keys; nothing was moved; run the same";
+  await expect(move(from, to)).rejects.toThrow(`${found}, ${expected}`);
+  expect([await plantsOf(to), await recordsOf(to)]).toEqual([[], []]);
+});
+
+test("a move changes nothing if a source record has two keys", async () => {
+  const [from, to] = [await createUsedStore(sqlite), await sqlite.create()];
+  await sqlite.run(from, "INSERT INTO idempotency_keys SELECT 'second', seq, deleted_at FROM idempotency_keys");
+  await expect(move(from, to)).rejects.toThrow(
+    /has 4 plants, 4 deletion records and 2 idempotency keys, expected 4 plants, 3 deletion records and 2/,
   );
-  const want = / has 4 plants, .* expected 3 plants, .*; nothing was moved; run the same/;
-  await expect(move(from, to)).rejects.toThrow(want);
-  expect(await plantsOf(to)).toEqual([]);
+  expect([await plantsOf(to), await recordsOf(to)]).toEqual([[], []]);
 });
 
 test("a batch after a move has its own number even if the clock was set back before the move", async () => {
