@@ -4,10 +4,8 @@ import { Code, createClient, type Transport, type ConnectRouter, ConnectError, t
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "../../../../../gateway/src/index.ts";
-import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
-import { errorOf, exchangeHttp1, startGreenhouse, statelessRequest, shared } from "@protoport/testing";
+import { errorOf, startGreenhouse, shared } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 // oxfmt-ignore
@@ -40,9 +38,8 @@ const upstream = shared(() =>
     },
   }),
 );
-const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.*`] });
 const start = (allow: readonly string[]): Promise<TestProxy> =>
-  startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], { visibility: { allow }, mcp });
+  startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], { visibility: { allow } });
 const internal = shared(() => start(["PREVIEW"]));
 const open = shared(() => start(["INTERNAL"]));
 const json = { useBinaryFormat: false };
@@ -64,12 +61,6 @@ async function post(proxy: TestProxy, path: string, body: string): Promise<JsonR
   const headers = { "content-type": "application/json" };
   const response = await fetch(proxy.baseUrl + path, { method: "POST", headers, body });
   return { status: response.status, body: await response.text() };
-}
-
-async function callTool(proxy: TestProxy, method: string, args: object): Promise<string> {
-  const name = `greenhouse_v1_GreenhouseService_${method}`;
-  const request = statelessRequest("tools/call", { name, arguments: args });
-  return String((await exchangeHttp1(proxy.address, request)).body);
 }
 
 describe.each(transports)("over $name", ({ open: openTransport }) => {
@@ -131,17 +122,6 @@ describe("over REST", () => {
   });
 });
 
-describe("over MCP", () => {
-  test("a hidden field is absent from the result", async () => {
-    const result = await callTool(internal, "WaterBed", { bed: "1" });
-    expect(result).toContain("bed");
-    expect(result).not.toContain("secret");
-    expect(await callTool(open, "WaterBed", { bed: "1" })).toContain("secret");
-  });
-});
-
-const describeApi = ({ proxy }: TestProxy): string =>
-  JSON.stringify(createOpenApi(proxy.services, { info: { title: "t", version: "1" }, rest: proxy.rest }));
 const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
   for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
 };
@@ -157,13 +137,6 @@ test("an RPC that the proxy serves itself is hidden too", async () => {
   };
   expect(await statusFor()).toEqual([404, ["INTERNAL"]]);
   expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
-});
-
-test("OpenAPI omits hidden RPCs and fields", () => {
-  expect(describeApi(internal)).toContain("/beds/{bed}:water");
-  expect(describeApi(internal)).not.toMatch(/reading"|note/);
-  expect(describeApi(open)).toMatch(/reading"[^]*note/);
-  expect([...internal.proxy.visibilityLabels]).toEqual(["INTERNAL"]);
 });
 
 test("rules and omissions for hidden RPCs are ignored", async () => {
