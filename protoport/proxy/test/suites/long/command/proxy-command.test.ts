@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema, SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
-import type { GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { descriptorSetOf, ProxyCommand, runProxyCommand } from "@protoport/testing/proxy";
 import { createCertificate, listenOnLoopback } from "@protoport/testing";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
@@ -32,15 +32,11 @@ function addComment(descriptorSet: Uint8Array): Uint8Array {
   return toBinary(FileDescriptorSetSchema, set);
 }
 
-/** Starts a greenhouse with server reflection, and records the headers of its requests. */
-async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]) {
-  const requestHeaders: Headers[] = [];
-  const getReading = ({ sensor }: { readonly sensor: string }, { requestHeader }: HandlerContext) => {
-    requestHeaders.push(requestHeader);
-    return { sensor, degreesCelsius: 21 };
-  };
-  const upstream = await startReflectedGreenhouse({ getReading }, admit && { admit }, options);
-  return Object.assign(upstream, { authority: `127.0.0.1:${upstream.address.port}`, requestHeaders });
+const getReading = ({ sensor }: { readonly sensor: string }) => ({ sensor, degreesCelsius: 21 });
+
+async function startUpstream(admit?: GatewayOptions["admit"]) {
+  const upstream = await startReflectedGreenhouse({ getReading }, admit && { admit });
+  return Object.assign(upstream, { authority: `127.0.0.1:${upstream.address.port}` });
 }
 
 function proxy(...args: readonly string[]): ProxyCommand {
@@ -120,7 +116,7 @@ const admitByFields: GatewayOptions["admit"] = ({ header, procedure }) => {
 };
 
 test("--reflect-header fields are sent with reflection calls only", async () => {
-  await using upstream = await startUpstream({}, admitByFields);
+  await using upstream = await startUpstream(admitByFields);
   const args = ["--upstream", `http://${upstream.authority}`, "--reflection"];
   expect((await run(...args)).errors).toContain("server reflection failed: [unauthenticated] not you");
   const fields = ["--reflect-header", "Authorization: Bearer a:b", "--reflect-header", "x-team:green"];
@@ -382,7 +378,7 @@ test.each([
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
 ] as const)("the proxy exits $when on $signals, even after SIGHUP", async ({ signals, exitCode }) => {
   const { received, release, admit } = holdCalls();
-  await using upstream = await startUpstream({}, admit);
+  await using upstream = await startUpstream(admit);
   const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.authority}`];
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const file = write("program.binpb", greenhouses);
