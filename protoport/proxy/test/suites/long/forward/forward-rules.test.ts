@@ -64,19 +64,13 @@ describe("header forwarding without rules", () => {
     expect(received).toEqual({ ...grpcFields, ...client, ...sent, "x-a": "1, 2, 3" });
   });
 
-  test.each([
-    { who: "the connection's address and Host", trustedProxies: undefined, want: client },
-    {
-      who: "a trusted proxy's values",
-      trustedProxies: { addresses: ["127.0.0.1"] },
-      want: { "x-forwarded-for": "192.0.2.7", "x-forwarded-host": "public.example:8443" },
-    },
-  ])("X-Forwarded-For and X-Forwarded-Host contain $who, not the caller's values", async ({ trustedProxies, want }) => {
-    const sent: readonly Field[] = [
-      ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"],
-      ["X-Forwarded-Host", "forged.example, public.example:8443"],
-    ];
-    const { received } = await forward(sent, {}, {}, trustedProxies && { trustedProxies });
+  test("X-Forwarded-For and X-Forwarded-Host contain a trusted proxy's values, not the caller's", async () => {
+    const sent = Object.entries({
+      "X-Forwarded-For": "198.51.100.6, 192.0.2.7",
+      "X-Forwarded-Host": "forged.example, public.example:8443",
+    });
+    const { received } = await forward(sent, {}, {}, { trustedProxies: { addresses: ["127.0.0.1"] } });
+    const want = { "x-forwarded-for": "192.0.2.7", "x-forwarded-host": "public.example:8443" };
     expect(received).toEqual({ ...grpcFields, ...want });
   });
 
