@@ -98,7 +98,9 @@ describe("importing plants", () => {
     openDatabase({ file, migrates: true }).close();
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
-    runSqlite(file, "DROP TABLE plants");
+    runSqlite(file, "ALTER TABLE plants RENAME TO moved_plants; UPDATE plantstore_schema SET moved_to = 'id id there'");
+    await expect(running.add([1n])).rejects.toThrow(`cannot use ${file}: it was moved to there: use that store`);
+    runSqlite(file, "UPDATE plantstore_schema SET moved_to = NULL");
     const want = `cannot use ${file}: no such table: plants`;
     await expect(running.add([1n])).rejects.toThrow(want);
     await expect(collect(database.exportPlants())).rejects.toThrow(want);

@@ -3,8 +3,9 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { movePlants, reopenPlants } from "../../../src/stores/records/move-plants.ts";
 import { describeMoves } from "../../support/plants/describe-moves.ts";
 // oxfmt-ignore
-import { batchSizesOf, interruptMove, move, openWithoutThread, plantsOf, recordsOf, reopen, sqliteIn,
+import { batchSizesOf, interruptMove, key, move, openWithoutThread, pathOf, plantsOf, recordsOf, reopen, sqliteIn,
   storesOpenedBy, withMovable } from "../../support/plants/moved-stores.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "@protoport/testing/process";
 
 const folder = createTempFolder();
@@ -112,4 +113,17 @@ test("a move reports the rows so far", async () => {
   });
   const records = ["1 deletion records", "2 deletion records", "3 deletion records"];
   expect(rows).toEqual([...records, "1 plants", "2 plants", "3 plants", "4 plants"]);
+});
+
+test("a move to SQLite replaces a key that retention left, and keeps the low 62 bits of a batch's UUID", async () => {
+  const [from, to] = [await createUsedStore(sqlite), await sqlite.create()];
+  await sqlite.run(to, "INSERT INTO idempotency_keys VALUES ('key-of-2', 99, 5)");
+  await withMovable(from, to, (source, target) => {
+    const insertRecords: typeof target.insertRecords = (records) =>
+      target.insertRecords(records.map((record) => ({ ...record, batch: "ffffffff-ffff-ffff-ffff-ffffffffffff" })));
+    return movePlants(source, { ...target, insertRecords });
+  });
+  await expect(deleteFrom(to, [2n, key], [1n])).resolves.toEqual([true, true]);
+  const batches = readSqlite(pathOf(to), "SELECT DISTINCT batch FROM deletions ORDER BY batch");
+  expect(batches).toEqual([{ batch: 2n ** 62n - 1n }, { batch: 2n ** 62n }]);
 });
