@@ -407,8 +407,8 @@ test("the limit of 16 empty lines applies to each request", async () => {
   };
   await sendEmptyLines();
   await sendAndWait(ends, "GET /a HTTP/1.1\r\nhost: x\r\n\r\n");
-  // The second request has the same fields as the first, and arrives together with its empty lines.
-  await sendAndWait(ends, `${"\r\n".repeat(16)}GET /b HTTP/1.1\r\nhost: x\r\n\r\n`);
+  // These arrive together with their empty lines. The last has its fields from the cache, which starts with the second.
+  for (const path of "bc") await sendAndWait(ends, `${"\r\n".repeat(16)}GET /${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
   await sendEmptyLines();
   expect(ends.socket.writableEnded).toBe(false);
   await sendAndWait(ends, "\r\n");

@@ -1,29 +1,19 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { readRestTimeout } from "../../../src/protocols/shared/timeouts.ts";
+import { formatGrpcTimeout, readRestTimeout } from "../../../src/protocols/shared/timeouts.ts";
 
 describe("readRestTimeout()", () => {
-  test.each<{ header: Record<string, string>; want: number | undefined }>([
-    { header: {}, want: undefined },
-    { header: { "connect-timeout-ms": "1500" }, want: 1500 },
-    { header: { "connect-timeout-ms": "0" }, want: 0 },
-    { header: { "connect-timeout-ms": "9999999999" }, want: 9_999_999_999 },
-    { header: { "grpc-timeout": "1H" }, want: 3_600_000 },
-    { header: { "grpc-timeout": "2M" }, want: 120_000 },
-    { header: { "grpc-timeout": "3S" }, want: 3000 },
-    { header: { "grpc-timeout": "4m" }, want: 4 },
-    { header: { "grpc-timeout": "5u" }, want: 0.005 },
-    { header: { "grpc-timeout": "6n" }, want: 0.000006 },
-    { header: { "grpc-timeout": "0n" }, want: 0 },
-    { header: { "grpc-timeout": "99999999H" }, want: 99_999_999 * 3_600_000 },
-    { header: { "x-server-timeout": "1.5" }, want: 1500 },
-    { header: { "x-server-timeout": "0.0001" }, want: 0.1 },
-    { header: { "x-server-timeout": "10" }, want: 10_000 },
-    { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
-  ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual(
-      want === undefined ? {} : { timeoutMs: want },
-    );
+  // oxfmt-ignore
+  test.each<[header: Record<string, string>, want: number | undefined]>([
+    [{}, undefined], [{ "connect-timeout-ms": "1500" }, 1500], [{ "connect-timeout-ms": "0" }, 0],
+    [{ "connect-timeout-ms": "9999999999" }, 9_999_999_999], [{ "grpc-timeout": "1H" }, 3_600_000],
+    [{ "grpc-timeout": "2M" }, 120_000], [{ "grpc-timeout": "3S" }, 3000], [{ "grpc-timeout": "4m" }, 4],
+    [{ "grpc-timeout": "5u" }, 0.005], [{ "grpc-timeout": "6n" }, 0.000006], [{ "grpc-timeout": "0n" }, 0],
+    [{ "grpc-timeout": "99999999H" }, 99_999_999 * 3_600_000], [{ "x-server-timeout": "1.5" }, 1500],
+    [{ "x-server-timeout": "0.0001" }, 0.1], [{ "x-server-timeout": "10" }, 10_000],
+    [{ "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, 2000],
+  ])("reads %j as %s ms", (header, want) => {
+    expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual({ timeoutMs: want });
   });
 
   // oxfmt-ignore
@@ -48,3 +38,6 @@ describe("readRestTimeout()", () => {
     expect(readRestTimeout(new Headers(header), 1000).error !== undefined).toBe(refused);
   });
 });
+
+test("formatGrpcTimeout() writes at most eight digits", () =>
+  expect([99_999_999, 100_000_000].map((ms) => formatGrpcTimeout(ms))).toEqual(["99999999m", "100000S"]));

@@ -84,6 +84,7 @@ describe("parseCanonicalInteger()", () => {
 describe("parseExactInteger()", () => {
   test.each<{ text: string; range: IntegerRange; want: bigint | number }>([
     { text: "7.0", range: int64, want: 7n },
+    { text: "10000000000.0", range: int64, want: 10000000000n },
     { text: "1E+3", range: int64, want: 1000n },
     { text: "1500e-2", range: int64, want: 15n },
     { text: "-0", range: int64, want: 0n },

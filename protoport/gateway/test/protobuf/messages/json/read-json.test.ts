@@ -11,6 +11,7 @@ import { readJson } from "../../../../src/protobuf/messages/json/read-json.ts";
 import { DeleteOrderRequestSchema } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { Color, NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { messageIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
@@ -235,18 +236,24 @@ describe("readJson()", () => {
     ],
   )("refuses $json as a Sink", ({ json, want }) => expect(problemOf(SinkSchema, json, { registry })).toBe(want));
 
-  test("refuses bytes that are not UTF-8", () => {
-    const json = new Uint8Array([...new TextEncoder().encode('{"fString":"'), 0xff, ...new TextEncoder().encode('"}')]);
-    expect(problemOf(SinkSchema, json)).toBe("not valid JSON: the bytes are not UTF-8");
+  test.each<[name: string, json: string | Uint8Array, want: string]>([
+    ["bytes that are not UTF-8", Buffer.from('{"fString":"\xff"}', "latin1"), "the bytes are not UTF-8"],
+    ["a byte order mark", Buffer.from("\ufeff{}"), 'expected an object, got "'],
+    ["a text with a lone surrogate", '{"fString":"\ud800"}', "lone surrogate in the text"],
+  ])("refuses %s", (_name, json, want) => expect(problemOf(SinkSchema, json)).toContain(`not valid JSON: ${want}`));
+
+  test("requires fields in a type that also contains a type without required fields", () => {
+    const plain = { ...stringField("a", 1), type: 11, typeName: ".Plain" };
+    const other = { ...stringField("b", 2), type: 11 };
+    const messageType = [
+      { name: "Plain" },
+      { name: "Strict", field: [{ ...stringField("id", 1), label: 2 }] },
+      { name: "Both", field: [plain, { ...other, typeName: ".Strict" }] },
+      { name: "Root", field: [plain, { ...other, typeName: ".Both" }] },
+    ];
+    const root = messageIn({ name: "root.proto", messageType }, "Root");
+    expect(problemOf(root, '{"b":{"b":{}}}')).toBe("b.b.id: is required");
   });
-
-  test("refuses a byte order mark", () =>
-    expect(problemOf(SinkSchema, new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]))).toMatch(
-      /^not valid JSON: expected an object, got "/,
-    ));
-
-  test("refuses a text with a lone surrogate", () =>
-    expect(problemOf(SinkSchema, '{"fString":"\ud800"}')).toBe("not valid JSON: lone surrogate in the text"));
 
   test("refuses nesting beyond 100 levels, in every kind of value", () => {
     expect(problemOf(ValueSchema, nested("[", "]"))).toMatch(/^nested deeper than 100 levels/);
@@ -287,17 +294,14 @@ describe("readJson()", () => {
 });
 
 describe("readJson() with canonical integers", () => {
-  test.each(["7", '"7"', "-7", '"0"'])("accepts %s as an integer", (id) => {
-    expect(String(readJson(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true }).id)).toBe(
-      id.replaceAll('"', ""),
-    );
-  });
+  const options = { canonicalIntegers: true };
+  test.each(["7", '"7"', "-7", '"0"'])("accepts %s as an integer", (id) =>
+    expect(readJson(DeleteOrderRequestSchema, `{"id":${id}}`, options).id).toBe(BigInt(id.replaceAll('"', ""))),
+  );
 
-  test.each(["7.0", "1e3", '"1e3"', "-0", '"+7"', '"7.0"'])("refuses %s as an integer", (id) => {
-    expect(problemOf(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true })).toMatch(
-      /^id: .* is not an int64$/,
-    );
-  });
+  test.each(["7.0", "1e3", '"1e3"', "-0", '"+7"', '"7.0"'])("refuses %s as an integer", (id) =>
+    expect(problemOf(DeleteOrderRequestSchema, `{"id":${id}}`, options)).toMatch(/^id: .* is not an int64$/),
+  );
 });
 
 test.each([
