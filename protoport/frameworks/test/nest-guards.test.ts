@@ -245,10 +245,11 @@ class HttpException extends Error {
 
 test.each([
   { httpStatus: 403, message: "no role", faults: [] },
+  { httpStatus: 422, want: 400, message: "no role", faults: [] },
   { httpStatus: 500, message: "internal error", faults: ["no role"] },
 ])(
   'a guard\'s HttpException with status $httpStatus sends "$message" to the client',
-  async ({ httpStatus, message, faults }) => {
+  async ({ httpStatus, want = httpStatus, message, faults }) => {
     const reported: unknown[] = [];
     const onFault = (error: unknown): void => void reported.push(Object(error).message);
     const canActivate = (): never => {
@@ -257,7 +258,7 @@ test.each([
     const { server } = mountGateway({ onFault }, { canActivate });
     await using started = await startOnLoopback(server);
     const response = await fetch(`${started.baseUrl}/sensors/7/reading`);
-    expect([response.status, await response.json()]).toEqual([httpStatus, expect.objectContaining({ message })]);
+    expect([response.status, await response.json()]).toEqual([want, expect.objectContaining({ message })]);
     expect(reported).toEqual(faults);
   },
 );

@@ -54,23 +54,23 @@ test("a generator's signal aborts when its message cannot be serialized", async 
   await within(aborted.promise, "the abort");
 });
 
+const gone = new DOMException("gone", "AbortError");
 test.each([
-  ["ends without a message", () => undefined, status.OK],
-  [
-    "throws before its first message",
-    () => {
-      throw new DOMException("gone", "AbortError");
-    },
-    status.CANCELLED,
-  ],
-])("a generator that %s sends its header", async (_name, end, code) => {
-  const listTrees = toGrpcJsHandler({ requestStream: false, responseStream: true }, async function* (_, { header }) {
-    header.set("x-head", "1");
-    end();
-    yield* [];
+  ["a generator that ends without a message", "ListTrees", undefined, status.OK],
+  ["a generator that throws before its first message", "ListTrees", gone, status.CANCELLED],
+  ["a unary handler that throws", "GetTree", gone, status.CANCELLED],
+] as const)("%s sends its header", async (_name, method, error, code) => {
+  const responseStream = method === "ListTrees";
+  const handler = toGrpcJsHandler({ requestStream: false, responseStream }, (_request, { header }) => {
+    const responses = (async function* () {
+      header.set("x-head", "1");
+      if (error !== undefined) throw error;
+      yield* [];
+    })();
+    return responseStream ? responses : responses.next();
   });
-  await using garden = await startGarden({ listTrees });
-  const outcome = await callGarden(garden.address.port, { method: "ListTrees" });
+  await using garden = await startGarden({ listTrees: handler, getTree: handler });
+  const outcome = await callGarden(garden.address.port, { method });
   expect(outcome).toMatchObject({ code, messages: [], header: { "x-head": ["1"] } });
 });
 
