@@ -1,11 +1,7 @@
 import cluster from "node:cluster";
 import { expect, test, vi } from "vitest";
-import type { Ended } from "../support/process/run-command.ts";
+import { runCommand } from "../support/process/run-command.ts";
 import { followOrders, supervisorStop, workerVariable } from "../../src/command/worker.ts";
-
-const startServer = vi.fn(async (..._options: readonly unknown[]) => Promise.reject(new Error("stopped")));
-vi.doMock("../../src/server/index.ts", async (original) => ({ ...(await original<object>()), startServer }));
-const { runCommand } = await import("../support/process/run-command.ts");
 
 /** Returns the listeners that `act` adds to the process, by event. They are not added. */
 function listenersOf(act: () => unknown): ReadonlyMap<unknown, (value?: unknown) => void> {
@@ -49,13 +45,24 @@ test.for([
   ["collects metrics for", "127.0.0.1:9090", true],
   ["collects no metrics without", "", false],
 ] as const)("a worker %s its supervisor's admin address", async ([, address, want]) => {
-  using _ = vi.spyOn(process, "disconnect").mockReturnValue();
-  using isWorker = vi.spyOn(cluster, "isWorker", "get").mockReturnValue(true);
-  const environment = { [workerVariable]: "on", DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address };
-  const serving: Promise<Ended>[] = [];
-  // The process does not get the worker's listeners.
-  listenersOf(() => serving.push(runCommand(["serve"], environment)));
-  expect(await Promise.all(serving)).toMatchObject([{ exitCode: 1, err: ["plantstore: stopped"] }]);
-  expect(startServer.mock.lastCall).toMatchObject([{ adminAddress: undefined }, { collectsMetrics: want }]);
-  expect(isWorker).toHaveBeenCalled();
+  using disconnect = vi.spyOn(process, "disconnect").mockReturnValue();
+  using worker = vi.spyOn(cluster, "isWorker", "get").mockReturnValue(true);
+  using send = vi.spyOn(process, "send").mockReturnValue(true);
+  using on = vi.spyOn(process, "on").mockReturnValue(process);
+  using once = vi.spyOn(process, "once").mockReturnValue(process);
+  const order = (name: string): void => {
+    for (const [event, listener] of on.mock.calls) if (event === "message") listener(name);
+  };
+  const serving = runCommand(
+    ["serve", "--port=0", "--database-url=memory:", "--drain-delay-ms=0", "--log-level=fatal"],
+    {
+      [workerVariable]: "on",
+      PLANTSTORE_ADMIN_ADDRESS: address,
+    },
+  );
+  await vi.waitFor(() => (order("report"), expect(send).toHaveBeenCalled()));
+  order("drain");
+  expect([await serving, send.mock.lastCall]).toMatchObject([{ exitCode: 0 }, [{ problems: {} }]]);
+  expect(JSON.stringify(send.mock.lastCall).includes('"name"')).toBe(want);
+  for (const spy of [disconnect, worker, once]) expect(spy).toHaveBeenCalled();
 });
