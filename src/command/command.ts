@@ -24,6 +24,7 @@ export type Command = CommandOf<PlantTerminal>;
 export const exitCode = {
   ok: 0,
   failure: 1,
+  /** The command line is invalid. */
   usage: 2,
   /** A server's store has failed, and only a restart can fix the store. */
   storeFailed: 74,

@@ -62,6 +62,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly onResponse?: ((request: CompletedRequest) => void) | undefined;
 }
 
+/** The option names in {@link PlantServerOptions}. */
 export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   publicUrl: true,
   docs: true,

@@ -17,6 +17,7 @@ import { openVerifier } from "./plant-tokens.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
+/** A running server. */
 export interface StartedServer extends BoundAddress {
   /** Stops accepting connections, waits for running calls, and closes the store and the files. */
   drain(): Promise<void>;

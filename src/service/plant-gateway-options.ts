@@ -11,6 +11,7 @@ import { createPlantService } from "./plant-service.ts";
 import type { PlantStore } from "./plant-store.ts";
 import { policyOf } from "./rpc-policy.ts";
 
+/** The arguments of {@link createPlantGatewayOptions}. */
 export interface PlantGatewayParts {
   readonly store: PlantStore;
   readonly verifier: TokenVerifier;

@@ -49,7 +49,6 @@ export interface PostgresLocation {
 /** Options for {@link openPlantStore}. Without `plantsWhenCreated`, a missing SQLite store is an error. */
 export interface StoreOptions extends DurableStoreOptions, Pick<DatabaseOptions, "plantsWhenCreated"> {}
 
-/** What a store is in a move. */
 type MoveRole = "source" | "target";
 
 /** What a server does with a kind of store. The functions below describe the other members. */
@@ -72,7 +71,6 @@ interface StoreKind<Location> extends ServedKind<Location> {
   openMovable(location: Location, role: MoveRole): Promise<MovableStore>;
 }
 
-/** A store that is a file. */
 interface StoreCopies {
   readonly path: string;
   /** Copies a snapshot to a file that does not exist, also while a server uses the store. */

@@ -46,6 +46,7 @@ const minLockedAttemptMs = 1_000;
 // not wait for the whole batch, and the first callers can join the next batch.
 const settledPerTurn = 64;
 
+/** Options for a {@link DeleteQueue}. */
 export interface QueueOptions {
   readonly onBatch?: OnBatch | undefined;
   /** Maximum number of queued deletions, and of locked ones. Default {@link maxWaitingDefault}. */

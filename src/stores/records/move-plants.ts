@@ -10,7 +10,6 @@ import {
 } from "../contract/movable-store.ts";
 import { StoreOpenError } from "../contract/store-options.ts";
 
-/** Called with the number of rows that were read so far. */
 type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
 
 const setAsideSql = "ALTER TABLE plants RENAME TO moved_plants";

@@ -31,7 +31,6 @@ export interface DatabaseOptions extends Pick<DurableStoreOptions, "deletionsKep
   readonly migrates?: boolean;
 }
 
-/** Options for {@link openDatabase}. */
 interface OpenOptions extends DatabaseOptions {
   /** Whether a store that a move has set aside may be opened, to read or move it. Default false. */
   readonly isAside?: boolean;

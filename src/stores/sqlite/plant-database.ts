@@ -212,7 +212,6 @@ function batchNumberOf(batch: string): bigint {
   return batch.includes("-") ? BigInt.asUintN(62, BigInt(`0x${batch.replaceAll("-", "")}`)) : BigInt(batch);
 }
 
-/** Prepares a function that inserts a record and its key. */
 function prepareInsertRecord(db: DatabaseSync): (record: Deletion) => void {
   const insert = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",

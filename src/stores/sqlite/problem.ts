@@ -73,7 +73,6 @@ export function isConstraintFault(fault: unknown): boolean {
   return primaryCodeOf(fault) === constraintCode;
 }
 
-/** Returns whether the system has refused a write because the disk or a quota is full. */
 function isDiskFull(fault: unknown): boolean {
   return fault instanceof Error && "code" in fault && (fault.code === "ENOSPC" || fault.code === "EDQUOT");
 }

@@ -10,6 +10,7 @@ import type { Session } from "../server/session.ts";
 // does not delay a standby. Smaller slices are slower, because each slice waits for the disk.
 const maxSlice = 20_000;
 
+/** Options for {@link startRetention}. */
 export interface RetentionOptions {
   readonly keptMs: number;
   /** Returns the tables with the records. */
@@ -60,6 +61,7 @@ export function startRetention(session: Session, options: RetentionOptions): () 
   };
 }
 
+/** The result of {@link dropOldRecords}. */
 export interface Dropped {
   readonly count: number;
   /** Whether more expired records may remain. */

@@ -48,6 +48,7 @@ export interface StoreTables {
   checkWrite(session: Session): Promise<void>;
 }
 
+/** What {@link StoreTables.deletePlants} has done. */
 export interface Deleted {
   readonly ids: ReadonlySet<string>;
   readonly isKept: boolean;

@@ -186,7 +186,6 @@ function isTlsFailure(fault: unknown): boolean {
 // which do not apply to a URL that names a file.
 const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)\w*)$/;
 
-/** Returns the error of the last attempt to connect, for an operator. */
 function explain(cause: unknown, { host, ssl }: ClientOptions, { certificates, settings }: PostgresServer): unknown {
   const [requested] = settings.keys();
   if (requested !== undefined && isRefusalOfPooler(cause)) return droppedSetting(requested);

@@ -45,7 +45,6 @@ export interface ClientOptions {
   readonly requiresChannelBinding: boolean;
 }
 
-/** A database URL's parameters, by name. */
 type Parameters = ReadonlyMap<string, string>;
 
 // Idle time before TCP checks the server, in milliseconds. Imports and exports have no other timeout.
