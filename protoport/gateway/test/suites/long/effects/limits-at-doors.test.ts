@@ -14,18 +14,13 @@ import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in
 // protoport/docs/reference/gateway-options.md.
 
-type SocketName = Exclude<TransportName, "Fetch">;
-
 /** A server, and whether the table says that the limit has an effect there. */
 type Door = { readonly every: EveryTransport; readonly name: TransportName; readonly isLimited: boolean };
 
-/** A limit, the options that set it, and what a client sees that exceeds it, in the table's words. */
-interface Row {
-  /** What a client exceeds, in the table's first column. */
-  readonly about: string;
-  readonly options: Partial<GatewayOptions>;
-  readonly observe: (door: Door) => Promise<string>;
-}
+/** Returns what a client sees that exceeds a limit, in the table's words. */
+type Observe = (door: Door) => Promise<string>;
+/** What a client exceeds, in the table's first column, the options that set the limit, and what the client sees. */
+type Row = readonly [about: string, options: Partial<GatewayOptions>, observe: Observe];
 
 const unlimited = "unlimited";
 /** Milliseconds to wait for an effect that the table denies. */
@@ -49,7 +44,7 @@ const json: Field = ["content-type", "application/json"];
 const bed: HttpRequest = { httpMethod: "POST", path: "/beds/1:water", header: [json], body };
 
 const asks =
-  (request: HttpRequest): Row["observe"] =>
+  (request: HttpRequest): Observe =>
   async ({ every, name }) => {
     const { httpStatus } = await every.ask(name, request);
     return httpStatus === 200 ? unlimited : String(httpStatus);
@@ -57,13 +52,12 @@ const asks =
 
 /** Observes a server that has an address; Fetch has "–". */
 const onSocket =
-  (observe: (door: Door & { readonly name: SocketName }) => Promise<string>): Row["observe"] =>
-  async (door) =>
-    door.name === "Fetch" ? "–" : await observe({ ...door, name: door.name });
+  (observe: (address: Address, version: "1.1" | "2", isLimited: boolean) => Promise<string>): Observe =>
+  async ({ every, name, isLimited }) =>
+    name === "Fetch" ? "–" : await observe(...every.addressOf(name), isLimited);
 
-const sends = (bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] =>
-  onSocket(async ({ every, name, isLimited }) => {
-    const [address, version] = every.addressOf(name);
+const sends = (bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Observe =>
+  onSocket(async (address, version, isLimited) => {
     const sent = version === "1.1" ? Buffer.from(bytes["1.1"]) : Buffer.concat(bytes["2"]);
     const received = await receiveFrom(address, sent, isLimited);
     if (received === undefined) return unlimited;
@@ -101,99 +95,58 @@ const incomplete = [...http2Start, requestFrame("GET", "/", 0x1)];
 const sendsIncompleteHeader = sends({ "1.1": "GET / HTTP/1.1\r\n", "2": incomplete });
 
 /** The table's rows. A limit without a row does not compile. */
+// oxfmt-ignore
 const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &
   Readonly<Record<string, Row>> = {
-  headerBytes: {
-    about: "a large header field (`headerBytes`)",
-    options: { limits: { headerBytes: 4_096 } },
-    observe: asks({ ...reading, header: [longField] }),
-  },
-  manyFields: {
-    about: "many small header fields (`headerBytes`)",
-    options: { limits: { headerBytes: 4_096 } },
-    observe: asks({ ...reading, header: smallFields }),
-  },
-  trailerBytes: {
-    about: "large trailers of a request (`headerBytes`)",
-    options: { limits: { headerBytes: 4_096 } },
-    observe: onSocket(async ({ every, name }) => {
-      const [address, version] = every.addressOf(name);
-      return await sendTrailers(address, version);
-    }),
-  },
-  urlBytes: {
-    about: "a long URL (`urlBytes`)",
-    options: { limits: { urlBytes: 1_000 } },
-    observe: asks({ ...reading, path: `${reading.path}?${"x".repeat(2_000)}` }),
-  },
-  bodyBytes: { about: "a large body of REST (`readMaxBytes`)", options: { readMaxBytes: 100 }, observe: asks(bed) },
-  messageBytes: {
-    about: "a large message of Connect (`readMaxBytes`)",
-    options: { readMaxBytes: 100 },
-    observe: asks({ ...bed, path: waterBedProcedure }),
-  },
-  headerTimeoutMs: {
-    about: "an incomplete header (`headerTimeoutMs`)",
-    options: { limits: { headerTimeoutMs: 50 } },
-    observe: sendsIncompleteHeader,
-  },
-  requestTimeoutMs: {
-    about: "an incomplete body (`requestTimeoutMs`)",
-    options: { limits: { requestTimeoutMs: 50 } },
-    observe: onSocket(async ({ every, name, isLimited }) => {
-      const [address, version] = every.addressOf(name);
-      return await sendUnfinished(address, version, isLimited);
-    }),
-  },
-  headerIdleMs: {
-    about: "an incomplete header (`idleTimeoutMs`)",
-    options: { limits: { idleTimeoutMs: 50 } },
-    observe: sendsIncompleteHeader,
-  },
-  idleTimeoutMs: {
-    about: "an idle connection (`idleTimeoutMs`)",
-    options: { limits: { idleTimeoutMs: 50 } },
-    observe: onSocket(async ({ every, name, isLimited }) => {
-      const [address, version] = every.addressOf(name);
-      const sent =
-        version === "1.1"
-          ? Buffer.from("GET /sensors/a/reading HTTP/1.1\r\nhost: a\r\n\r\n")
-          : Buffer.concat([...http2Start, requestFrame("GET", reading.path, 0x5)]);
-      return (await receiveFrom(address, sent, isLimited)) === undefined ? unlimited : "closed";
-    }),
-  },
-  concurrentStreams: {
-    about: "streams of a connection (`concurrentStreams`)",
-    options: { limits: { concurrentStreams: 1 } },
-    observe: onSocket(async ({ every, name }) => {
-      const [address, version] = every.addressOf(name);
-      if (version === "1.1") return "–";
-      using connection = await openHttp2(address);
-      await new Promise((resolve) => connection.session.ping(resolve));
-      return connection.session.remoteSettings.maxConcurrentStreams === 1 ? "announced" : unlimited;
-    }),
-  },
-  connections: {
-    about: "connections (`connections`)",
-    options: { limits: { connections: 1 } },
-    observe: onSocket(async ({ every, name, isLimited }) => {
-      const [address] = every.addressOf(name);
-      const sockets = Array.from({ length: 70 }, () =>
-        openSocket(address)
-          .on("error", () => undefined)
-          .resume(),
-      );
-      const isClosed = await happens(Promise.race(sockets.map(ends)), isLimited);
-      for (const socket of sockets) socket.destroy();
-      return isClosed ? "closed" : unlimited;
-    }),
-  },
-  defaultTimeoutMs: {
-    about: "a slow call without a deadline (`defaultTimeoutMs`)",
-    options: { limits: { defaultTimeoutMs: 50 } },
-    observe: asks(slowReading),
-  },
+  headerBytes: ["a large header field (`headerBytes`)", { limits: { headerBytes: 4_096 } },
+    asks({ ...reading, header: [longField] })],
+  manyFields: ["many small header fields (`headerBytes`)", { limits: { headerBytes: 4_096 } },
+    asks({ ...reading, header: smallFields })],
+  trailerBytes: ["large trailers of a request (`headerBytes`)", { limits: { headerBytes: 4_096 } },
+    onSocket(sendTrailers)],
+  urlBytes: ["a long URL (`urlBytes`)", { limits: { urlBytes: 1_000 } },
+    asks({ ...reading, path: `${reading.path}?${"x".repeat(2_000)}` })],
+  bodyBytes: ["a large body of REST (`readMaxBytes`)", { readMaxBytes: 100 }, asks(bed)],
+  messageBytes: ["a large message of Connect (`readMaxBytes`)", { readMaxBytes: 100 },
+    asks({ ...bed, path: waterBedProcedure })],
+  headerTimeoutMs: ["an incomplete header (`headerTimeoutMs`)", { limits: { headerTimeoutMs: 50 } },
+    sendsIncompleteHeader],
+  requestTimeoutMs: ["an incomplete body (`requestTimeoutMs`)", { limits: { requestTimeoutMs: 50 } },
+    onSocket(sendUnfinished)],
+  headerIdleMs: ["an incomplete header (`idleTimeoutMs`)", { limits: { idleTimeoutMs: 50 } }, sendsIncompleteHeader],
+  idleTimeoutMs: ["an idle connection (`idleTimeoutMs`)", { limits: { idleTimeoutMs: 50 } }, onSocket(sendThenIdle)],
+  concurrentStreams: ["streams of a connection (`concurrentStreams`)", { limits: { concurrentStreams: 1 } },
+    onSocket(readMaxStreams)],
+  connections: ["connections (`connections`)", { limits: { connections: 1 } }, onSocket(connectOften)],
+  defaultTimeoutMs: ["a slow call without a deadline (`defaultTimeoutMs`)", { limits: { defaultTimeoutMs: 50 } },
+    asks(slowReading)],
 };
+
+async function sendThenIdle(address: Address, version: "1.1" | "2", isLimited: boolean): Promise<string> {
+  const sent =
+    version === "1.1"
+      ? Buffer.from("GET /sensors/a/reading HTTP/1.1\r\nhost: a\r\n\r\n")
+      : Buffer.concat([...http2Start, requestFrame("GET", reading.path, 0x5)]);
+  return (await receiveFrom(address, sent, isLimited)) === undefined ? unlimited : "closed";
+}
+
+async function readMaxStreams(address: Address, version: "1.1" | "2"): Promise<string> {
+  if (version === "1.1") return "–";
+  using connection = await openHttp2(address);
+  await new Promise((resolve) => connection.session.ping(resolve));
+  return connection.session.remoteSettings.maxConcurrentStreams === 1 ? "announced" : unlimited;
+}
+
+async function connectOften(address: Address, _version: "1.1" | "2", isLimited: boolean): Promise<string> {
+  const sockets = Array.from({ length: 70 }, () =>
+    openSocket(address)
+      .on("error", () => undefined)
+      .resume(),
+  );
+  const isClosed = await happens(Promise.race(sockets.map(ends)), isLimited);
+  for (const socket of sockets) socket.destroy();
+  return isClosed ? "closed" : unlimited;
+}
 
 async function sendTrailers(address: Address, version: "1.1" | "2"): Promise<string> {
   const { httpStatus } = version === "1.1" ? await sendTrailersHttp1(address) : await sendTrailersHttp2(address);
@@ -241,10 +194,10 @@ const rows = Object.values(limitRows);
 
 test("the table of limits documents exactly the tested limits and servers", () => {
   expect(heads.slice(1)).toEqual(transportNames);
-  expect(documented.map(([title]) => title)).toEqual(rows.map(({ about }) => about));
+  expect(documented.map(([title]) => title)).toEqual(rows.map(([about]) => about));
 });
 
-describe.each(rows)("$about", ({ about, options, observe }) => {
+describe.each(rows)("%s", (about, options, observe) => {
   let every: EveryTransport;
   beforeAll(async () => {
     every = await openEveryTransport({ routes, ...options });
