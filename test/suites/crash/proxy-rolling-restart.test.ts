@@ -145,8 +145,7 @@ test.each(["tcp", "http"] as const)(
     for (const [index, proxy] of started.entries()) {
       const before = load.completed();
       await expect.poll(load.completed).toBeGreaterThan(before + callCount / 8);
-      proxy.command.process.kill("SIGTERM");
-      expect(await proxy.command.end()).toBe(0);
+      expect(await proxy.command.stop("SIGTERM")).toBe(0);
       running.use(await start(proxies[index] ?? { calls: 0, admin: 0 }));
       await untilComplete();
     }

@@ -28,8 +28,7 @@ async function startReplica(folder: TempFolder, environment: Readonly<Record<str
 }
 
 async function restart(folder: TempFolder, environment: Record<string, string>, old: CommandLine, port: number) {
-  old.process.kill("SIGTERM");
-  expect(await old.end()).toBe(0);
+  expect(await old.stop("SIGTERM")).toBe(0);
   const { replica } = await startReplica(folder, environment, port);
   return replica;
 }

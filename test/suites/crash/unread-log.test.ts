@@ -37,7 +37,6 @@ test("deletions are logged although refused requests fill the unread log", async
   expect(await deletePlant(baseUrl, 7)).toBe(204);
   server.process.stderr.resume();
   await server.find(/"plantId":"7"/);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   expect(server.stderr()).toMatch(/"dropped":\d+/);
 });

@@ -137,8 +137,7 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
     await using server = startProgram(program, run, workingFolder, environment);
     const [, url = ""] = await server.find(/^(\S+) serves orders\.v1\.OrderService$/m);
     expect((await fetch(`${url}/v1/orders`)).status).toBe(401);
-    server.process.kill("SIGTERM");
-    expect(await server.end()).toBe(0);
+    expect(await server.stop("SIGTERM")).toBe(0);
   });
 
   test("serves, and drains on SIGTERM", async () => {
@@ -152,8 +151,7 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
     expect(await migrating.end()).toBe(0);
     await using server = startProgram(program, args, image.folder, environment);
     expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
-    server.process.kill("SIGTERM");
-    expect(await server.end()).toBe(0);
+    expect(await server.stop("SIGTERM")).toBe(0);
     expect(server.stderr()).toContain('"msg":"stopped"');
   });
 
@@ -177,8 +175,7 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
     await using server = startProgram(program, args, image.folder, environment);
     expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
     expect(await within(received.promise, "a trace")).toBe("/v1/traces");
-    server.process.kill("SIGTERM");
-    expect(await server.end()).toBe(0);
+    expect(await server.stop("SIGTERM")).toBe(0);
   });
 
   test("contains the packages that the server needs, and no development packages", () => {

@@ -17,6 +17,5 @@ test("curl and a gRPC client reach a server on a Unix socket", async () => {
   const plants = createPlantClient({ address, token: serveToken, credentials: credentials.createInsecure() });
   expect(await plants.delete(1n)).toBe("not-found");
   plants.close();
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
 });

@@ -128,8 +128,7 @@ test("the documented operator commands install a plant store that serves", async
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
   expect((await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers })).status).toBe(204);
   expect((await fetch(`http://127.0.0.1:${port}/docs`, { headers: { connection: "close" } })).status).toBe(200);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   expect(project.run(command, "export", ...database)).toBe("41\n");
   await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
   // Outside a checkout, npx does not find buf.

@@ -75,6 +75,5 @@ test.each(stores)("a server on $name logs a newer schema and is not ready", { ti
   await setVersion(2);
   await expect.poll(() => fetchText("/readyz"), { timeout: 20_000 }).toBe(ready);
   expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
 });

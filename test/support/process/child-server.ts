@@ -25,10 +25,7 @@ export async function startChildServer(databaseFile: string): Promise<ChildServe
   });
   return {
     address: { address: "127.0.0.1", port: Number(port) },
-    stop: async (signal) => {
-      server.process.kill(signal);
-      return await server.end();
-    },
+    stop: (signal) => server.stop(signal),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

@@ -12,6 +12,8 @@ export interface CommandLine {
   find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   /** Resolves to the exit code once the process has exited, or to `null` if a signal terminated the process. */
   end(): Promise<number | null>;
+  /** Sends a signal, and waits for the exit like {@link end}. */
+  stop(signal: NodeJS.Signals): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -64,6 +66,10 @@ export function startProgram(
     stderr: () => stderr,
     find: (pattern, limitMs) => within(found(pattern), String(pattern), limitMs),
     end,
+    stop: async (signal) => {
+      child.kill(signal);
+      return await end();
+    },
     [Symbol.asyncDispose]: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await end();

@@ -22,8 +22,7 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
   await using command = startCommandLine(["import"], folder.path, environment);
   command.process.stdin.on("error", () => {}).write(ids);
   await expect.poll(exported).toBeGreaterThan(0);
-  command.process.kill(signal);
-  expect(await command.end()).toBe(code);
+  expect(await command.stop(signal)).toBe(code);
   const [, imported = "", added] =
     /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
       command.stderr(),

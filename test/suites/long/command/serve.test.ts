@@ -56,8 +56,7 @@ describe("a server", () => {
     await deletePlant(baseUrl, 2, `${token}-that-is-wrong`);
     const request = { method: "DELETE", headers: { connection: "close" } };
     await (await fetch(`${baseUrl}/plants/2?access_token=${token}`, request)).body?.cancel();
-    server.process.kill("SIGINT");
-    expect(await server.end()).toBe(0);
+    expect(await server.stop("SIGINT")).toBe(0);
     // The process has exited by itself, not because of the timer that forces an exit.
     expect(server.stdout()).toContain("before exit");
     const written = server.stdout() + server.stderr();
@@ -78,8 +77,7 @@ test("a draining server keeps serving and exits on a second signal", async () =>
   const want = { status: 503, body: { status: "not ready", obstacles: ["draining"] } };
   expect({ status: ready.status, body: await ready.json() }).toEqual(want);
   expect(await deletePlant(baseUrl, 1)).toBe(400);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(1);
+  expect(await server.stop("SIGTERM")).toBe(1);
 });
 
 test("a server exits even if the collector never responds", async () => {
@@ -92,8 +90,7 @@ test("a server exits even if the collector never responds", async () => {
     OTEL_EXPORTER_OTLP_TIMEOUT: "3600000",
   });
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   expect(collector.requests.length).toBeGreaterThan(0);
 });
 
@@ -135,8 +132,7 @@ test("a server sends spans to a registered SDK, metrics to its endpoint", async 
   await expect.poll(() => collector.spans.map(({ name }) => name)).toEqual(["DELETE plants", "DELETE /plants/{id}"]);
   expect(collector.resources[0]).toMatchObject({ "service.name": "mine" });
   await server.find(new RegExp(`"traceId":"${collector.spans[0]?.traceId}"`));
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   expect(other.spans).toEqual([]);
   expect([...other.metrics]).toContain("http.server.request.duration");
 });
@@ -164,8 +160,7 @@ test("a second signal never copies a log that was found overwritten", async () =
   expect(await deletePlant(baseUrl, 2)).toBe(400);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
-  server.process.kill("SIGINT");
-  expect(await server.end()).toBe(1);
+  expect(await server.stop("SIGINT")).toBe(1);
   expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
 });
 
@@ -178,8 +173,7 @@ test("a server becomes unready after its database file is deleted", async () => 
   // After this line, the process could exit. It must not, because a restart would serve an empty store.
   await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
 });
 
 type Demo = AsyncDisposable & { readonly server: CommandLine; readonly baseUrl: string; readonly token: string };
@@ -206,8 +200,7 @@ test("a demo deletes plants 1 to 1000 once, and keeps its state across restarts"
   const statuses = [];
   for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(first.baseUrl, id, first.token));
   expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
-  first.server.process.kill("SIGTERM");
-  expect(await first.server.end()).toBe(0);
+  expect(await first.server.stop("SIGTERM")).toBe(0);
   // The mode that the file may have after the folder was copied.
   chmodSync(folder.file(".plantstore/token"), 0o644);
   await using second = await startDemo(folder);
@@ -217,7 +210,6 @@ test("a demo deletes plants 1 to 1000 once, and keeps its state across restarts"
   expect({ token: second.token, mode }).toEqual({ token: first.token, mode: 0o600 });
   expect(await deletePlant(second.baseUrl, 1, first.token)).toBe(400);
   expect(await deletePlant(second.baseUrl, 2, first.token)).toBe(204);
-  second.server.process.kill("SIGTERM");
-  expect(await second.server.end()).toBe(0);
+  expect(await second.server.stop("SIGTERM")).toBe(0);
   expect(second.server.stderr()).not.toContain('"msg":"call"');
 });

@@ -81,8 +81,7 @@ test("workers share a port, reload on SIGHUP, and delete every plant once", asyn
   expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
   server.process.kill("SIGHUP");
   await server.find(repeatedMessage("reloading", 3));
-  server.process.kill("SIGTERM");
-  expect(await running.end()).toBe(0);
+  expect(await running.stop("SIGTERM")).toBe(0);
   expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
   expect(server.stderr()).not.toContain("is being replaced");
 });
@@ -149,8 +148,7 @@ test("a killed worker is replaced, except after a stop signal", async () => {
   await server.find(repeatedMessage("listening", 4));
   expect(await deletePlant(baseUrl, 1)).toBe(204);
   await killOne();
-  server.process.kill("SIGTERM");
-  expect(await running.end()).toBe(0);
+  expect(await running.stop("SIGTERM")).toBe(0);
 });
 
 test("one address serves every worker's metrics, and replacements keep the slot", async () => {
@@ -173,8 +171,7 @@ test("one address serves every worker's metrics, and replacements keep the slot"
   await expect.poll(scrape).toMatch(/^plantstore_workers 3$/m);
   const slots = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, slot]) => slot);
   expect(new Set(slots)).toEqual(new Set(["1", "2", "3"]));
-  server.process.kill("SIGTERM");
-  expect(await running.end()).toBe(0);
+  expect(await running.stop("SIGTERM")).toBe(0);
 });
 
 test("concurrent scrapes share one collection from the workers", async () => {
@@ -192,8 +189,7 @@ test("concurrent scrapes share one collection from the workers", async () => {
   await fetch(`${url}/nothing`);
   process.kill(Number(pid), "SIGCONT");
   expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
-  server.process.kill("SIGTERM");
-  expect(await running.end()).toBe(0);
+  expect(await running.stop("SIGTERM")).toBe(0);
 });
 
 test("the command starts no workers if the admin address is in use", async () => {
@@ -219,8 +215,7 @@ test("draining workers serve metrics, and a second signal kills them immediately
   await server.find(repeatedMessage("draining", 3));
   const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
-  server.process.kill("SIGINT");
-  expect(await running.end()).toBe(1);
+  expect(await running.stop("SIGINT")).toBe(1);
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
@@ -246,8 +241,7 @@ test("workers share a Unix socket, and remove it when they stop", async () => {
     response?.resume();
     expect(response?.statusCode).toBe(200);
   }
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   expect(existsSync(socketPath)).toBe(false);
 });
 
@@ -305,8 +299,7 @@ test("a supervisor retries until the system can start a worker's process", async
   expect(Object.keys(problems).toSorted()).toEqual(["process of worker 1", "process of worker 2"]);
   symlinkSync(process.execPath, node);
   await supervisor.find(/(?:worker \d+\n(?:.*\n)*){3}/);
-  supervisor.process.kill("SIGTERM");
-  expect(await supervisor.end()).toBe(0);
+  expect(await supervisor.stop("SIGTERM")).toBe(0);
 });
 
 test("a supervisor exits if the system cannot start the first worker's process", async () => {

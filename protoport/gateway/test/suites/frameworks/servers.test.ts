@@ -95,6 +95,5 @@ test("servers/operations.ts serves health, reflection, probes and docs, and metr
   const metrics = await (await fetch(admin, { headers: { connection: "close" } })).text();
   expect(metrics).toContain('http_server_request_duration_seconds_count{http_request_method="GET"');
   expect(metrics).toMatch(/^gateway_ready 1$/m);
-  server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
 });

@@ -94,6 +94,5 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
   expect(JSON.parse(text)).toHaveProperty("paths./nested");
   if (note !== undefined) expect(text).toContain(note);
   expect(text.length).toBeLessThan(20_000_000);
-  program.process.kill("SIGTERM");
-  expect(await program.end()).toBe(0);
+  expect(await program.stop("SIGTERM")).toBe(0);
 });
