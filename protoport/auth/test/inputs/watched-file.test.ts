@@ -96,15 +96,16 @@ test("watchFile continues to watch after apply() throws", async () => {
   expect(watching.messages).toEqual([rejected, reloaded]);
 });
 
-test("watchFile makes no further check after close() during a check", async () => {
+test.each(["between checks", "during a check"])("watchFile makes no further check after close() %s", async (when) => {
   using folder = createTempFolder();
   const path = fileOf(folder, "text");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   using watching = await watch(path);
   expect(vi.getTimerCount()).toBe(1);
-  vi.advanceTimersToNextTimer();
+  if (when === "during a check") vi.advanceTimersToNextTimer();
   watching.close();
+  expect(vi.getTimerCount()).toBe(0);
   // This check is queued after the running one.
   await watching.reload();
   await new Promise(setImmediate);

@@ -1,9 +1,9 @@
-import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { withProblems, parsed } from "../../../../src/inputs/text-file.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
-import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";
+import { fileOf, logged, watch } from "../../../inputs/watch.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 /** Waits this many quarters of a second with timers in this process, which are as late as the tested code's. */
@@ -19,23 +19,6 @@ test.concurrent("a watched file is applied within three seconds after a change",
   writeFileSync(path, "second");
   const late = waitQuarterSeconds(12).then(() => "late");
   expect(await Promise.race([watching.hasApplied("second"), late])).toBeUndefined();
-});
-
-test.concurrent("a watched file is not applied while it is being written", async () => {
-  using folder = createTempFolder();
-  const path = fileOf(folder, "first");
-  using watching = await watch(path);
-  writeFileSync(path, "half");
-  const written = new AbortController();
-  void waitQuarterSeconds(5).then(() => written.abort());
-  // At least one of these writes happens between any two checks.
-  while (!written.signal.aborted) {
-    appendFileSync(path, ".");
-    await new Promise(setImmediate);
-  }
-  writeFileSync(path, "complete");
-  await watching.hasApplied("complete");
-  expect(watching.applied).toEqual(["first", "complete"]);
 });
 
 test.concurrent.each<[name: string, change: (path: string, text: string) => void]>(
@@ -140,28 +123,4 @@ test.concurrent("a watched file is logged again at each interval while it is rej
   await expect.poll(() => watching.messages.length).toBeGreaterThan(2);
   expect(new Set(watching.messages)).toEqual(new Set([logged.rejected]));
   expect(withDefaults.messages).toEqual([logged.rejected]);
-});
-
-test.concurrent.each<[name: string, close: (watching: Watching) => Promise<void>]>([
-  ["between checks", async (watching) => watching.close()],
-  [
-    "during a check",
-    async (watching) => {
-      const checking = watching.reload();
-      watching.close();
-      await checking;
-    },
-  ],
-])("a watched file is no longer applied after close() (%s)", async (_name, close) => {
-  using folder = createTempFolder();
-  const path = fileOf(folder, "first");
-  const watching = await watch(path);
-  await close(watching);
-  // A later watch's check shows that the closed watch had time for a check.
-  using later = await watch(path);
-  for (const text of ["second", "third"]) {
-    writeFileSync(path, text);
-    await later.hasApplied(text);
-  }
-  expect(watching.applied).toEqual(["first"]);
 });
