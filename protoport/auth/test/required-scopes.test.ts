@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, createClient, createContextValues } from "@connectrpc/connect";
 import type { ConnectRouter, Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Admit, type BoundAddress, type GatewayOptions } from "../../gateway/src/index.ts";
@@ -60,7 +60,6 @@ const challenge =
 const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
   Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
-  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
 };
 
 function withToken(text: string): { readonly headers: Readonly<Record<string, string>> } {
@@ -77,24 +76,6 @@ test.each(Object.entries(transports))("over %s, an RPC requires all of its scope
   expect(await client.getReading({ sensor: "a" }, withToken("other"))).toMatchObject({ sensor: "a" });
   // The other service has no scopes.
   expect(await createClient(KitchenSink, transport).types({}, withToken("other"))).toMatchObject({});
-});
-
-test("over REST and MCP, an RPC requires all of its scopes", async () => {
-  const rest = async (token: string): Promise<number> => {
-    const response = await fetch(`http://${at.address}:${at.port}/beds/1:water`, {
-      method: "POST",
-      ...withToken(token),
-    });
-    expect(response.headers.get("www-authenticate")).toBe(response.ok ? null : challenge);
-    return response.status;
-  };
-  const mcp = async (token: string): Promise<number> => {
-    const call = { name: toolNameOf(waterBedProcedure), arguments: {} };
-    const request = statelessRequest("tools/call", call, [["authorization", `Bearer ${token}`]]);
-    return (await exchangeHttp1(at, request)).httpStatus;
-  };
-  for (const statusFor of [rest, mcp])
-    expect([await statusFor("beds.water"), await statusFor("beds.water+beds.manage")]).toEqual([403, 200]);
 });
 
 test("OpenAPI lists the scopes of each operation", () => {
