@@ -124,8 +124,9 @@ test("the guards of a provider's base class apply to its RPCs", () => {
 });
 
 test("a method's guard applies even if an earlier method has none", () => {
-  const instance = Object.assign(new Greenhouse(), { recordReadings: () => ({}) });
-  metadata.set(instance.recordReadings, new Map([["__guards__", [new RoleGuard()]]]));
+  const instance = Object.assign(new Greenhouse(), { recordReadings: () => ({}), pruneWithoutRpc: () => ({}) });
+  for (const method of [instance.recordReadings, instance.pruneWithoutRpc])
+    metadata.set(method, new Map([["__guards__", [new RoleGuard()]]]));
   const { configuration, container } = createApplication(new RoleGuard(), []);
   const config = { ...configuration.config, getGlobalGuards: () => [] };
   const provider = { type: Greenhouse, service: GreenhouseService, instance, methods: ["recordReadings"] };

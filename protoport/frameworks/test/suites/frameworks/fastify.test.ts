@@ -96,14 +96,6 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     expect(statuses).toEqual([401, 1, 200, 1]);
   });
 
-  test("the prefix in `register` is a prefix of all RPC paths", async () => {
-    const app = create();
-    app.register(fastifyConnectPlugin, { routes, prefix: "/api", logLevel: "warn" });
-    expect((await app.inject({ ...reading, url: `/api${reading.url}` })).statusCode).toBe(200);
-    expect((await app.inject({ ...call, url: `/api${call.url}` })).statusCode).toBe(200);
-    expect((await app.inject(reading)).statusCode).toBe(404);
-  });
-
   test("`contextValues` gets Fastify's request", async () => {
     const userKey = createContextKey("nobody");
     const app = create();

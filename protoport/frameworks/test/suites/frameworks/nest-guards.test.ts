@@ -3,7 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway } from "../../../src/nestjs.ts";
-import { ask, Greenhouse, listen, nestVersions, SensorModule, Sensors } from "./nest-application.ts";
+import { ask, Greenhouse, listen, nestVersions, Sensors } from "./nest-application.ts";
 import type { Application, NestVersion } from "./nest-application.ts";
 
 /** The class and the handler that the guards have seen. */
@@ -64,8 +64,6 @@ const createProvider = (): typeof Greenhouse =>
     override async recordReadings(): Promise<object> {
       return {};
     }
-    /** Not an RPC. */
-    prune(): void {}
   };
 
 const decorateMethod = (
@@ -82,11 +80,6 @@ const guardCases: readonly Case[] = [
       const provider = createProvider();
       nest.UseGuards(RoleGuard)(provider);
       return { provider };
-    } },
-  { name: "on the provider's base class", declare({ nest }) {
-      const base = createProvider();
-      nest.UseGuards(RoleGuard)(base);
-      return { provider: class Palmhouse extends base {} };
     } },
   { name: "on a method", declare({ nest }) {
       const provider = createProvider();
@@ -205,12 +198,6 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect([await call(await startWith(SensorGuard), getReading), seen]).toEqual([[200], ["21"]]);
   });
 
-  test("on one method does not run for other methods", async () => {
-    const provider = createProvider();
-    for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
-    expect([await call(await start({ provider }), getReading), seen]).toEqual([[200], []]);
-  });
-
   test("is ignored if its factory returns undefined", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     const url = await start({ providers: [{ provide, useFactory: () => undefined }] });
@@ -228,31 +215,6 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     class ScopedGuard extends RoleGuard {}
     nest.Injectable({ scope: require("@nestjs/common").Scope[scope] })(ScopedGuard);
     await expect(startWith(RoleGuard, ScopedGuard)).rejects.toThrow(error);
-  });
-
-  test("that is request-scoped in one of two modules prevents the start", async () => {
-    class SensorGuard extends RoleGuard {
-      readonly sensors: Sensors;
-      constructor(sensors: Sensors) {
-        super();
-        this.sensors = sensors;
-      }
-    }
-    class ScopedController {
-      readonly path = "pests";
-    }
-    class ScopedModule {
-      readonly sensors = 1;
-    }
-    const scope = require("@nestjs/common").Scope.REQUEST;
-    const parts = { controllers: [ScopedController], providers: [{ provide: Sensors, useClass: Sensors, scope }] };
-    const provider = createProvider();
-    nest.Inject(Sensors)(SensorGuard, undefined, 0);
-    nest.Controller()(ScopedController);
-    for (const type of [ScopedController, provider]) nest.UseGuards(SensorGuard)(type);
-    nest.Module(parts)(ScopedModule);
-    const app = await version.create({ imports: [SensorModule, ScopedModule] }, provider);
-    await expect(listen(app)).rejects.toThrow("singletons for RPCs: SensorGuard of Palmhouse. Remove their scope");
   });
 
   test("from APP_GUARD with the scope REQUEST prevents the start", async () => {
