@@ -25,8 +25,6 @@ const kindsSchema = {
     map: { type: "object", additionalProperties: { $ref }, readOnly: true },
     list: { type: "array", items: { $ref }, writeOnly: true },
     time: { type: "string", format: "date-time", deprecated: true },
-    constant: { enum: ["A", "B"] },
-    json: {},
   },
 };
 const json = { "application/json": { schema: { $ref } } };
@@ -197,7 +195,6 @@ test("a schema's view shows the type and the marks of each field", async () => {
   expect(await ofField("map")).toEqual(["map of Shelf", "read-only"]);
   expect(await ofField("list")).toEqual(["array of Shelf", "write-only"]);
   expect(await ofField("time")).toEqual(["string, date-time", "deprecated"]);
-  expect([await ofField("constant"), await ofField("json")]).toEqual([['"A" or "B"'], ["any JSON"]]);
 });
 
 test("the sidebar marks a deprecated operation, as its view does", async () => {
@@ -295,12 +292,6 @@ test("the request form removes the previous response, and is disabled until the 
   await button.click();
   expect([await page.locator(".outcome").innerText(), await page.locator(".details").innerText()]).toEqual(["", ""]);
   expect(await button.isDisabled()).toBe(true);
-});
-
-test("the program requests a stream as JSON lines, without buffering", async () => {
-  await open("operations/list");
-  expect(await page.getByLabel("Response format").inputValue()).toBe("application/x-ndjson");
-  expect(await page.locator(".command").innerText()).toMatch(/^curl -iN .*-H 'Accept: application\/x-ndjson'/s);
 });
 
 test("the button Copy copies the shown program", async () => {
