@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { create } from "@bufbuild/protobuf";
+import { createHandlerContext } from "@connectrpc/connect";
+import { expect, test, vi } from "vitest";
 import { createProbes } from "../../src/health/probes.ts";
 import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
+// oxfmt-ignore
+import { HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Status
+} from "../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 // oxfmt-ignore
 import { createHealthService, drainGracefully, type DrainTimes, Health, type HealthOptions, Readiness
 } from "../../src/health/index.ts";
@@ -80,12 +86,10 @@ test.each(
   expect(JSON.parse(String(response.body))).toEqual(body);
 });
 
-test("probes need no credential", () =>
-  expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
-    { path: "/livez", open: true },
-    { path: "/readyz", open: true },
-    { path: "/healthz", open: true },
-  ]));
+test("probes need no credential", () => {
+  const want = ["/livez", "/readyz", "/healthz"].map((path) => ({ path, open: true }));
+  expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual(want);
+});
 
 // Checks health and drains with two values for each option, and compares the results.
 
@@ -100,11 +104,8 @@ const compareHealth = (on: Partial<HealthOptions>): Promise<Differs> =>
     const { fetch } = createGateway({
       routes: (router) => router.service(Health, createHealthService({ ...usual, ...options })),
     });
-    const request = {
-      httpMethod: "POST",
-      path: `/${Health.typeName}/Check`,
-      header: [["content-type", "application/json"]],
-    } as const;
+    const header = [["content-type", "application/json"]] as const;
+    const request = { httpMethod: "POST", path: `/${Health.typeName}/Check`, header };
     const asked = Buffer.from('{"service":"shop.v1.Shop"}');
     const { httpStatus, body } = await exchangeFetch(fetch, { ...request, body: asked });
     return [httpStatus, String(body)];
@@ -137,4 +138,52 @@ test.each([
   ...Object.entries(drainEffects).map(([name, comparison]) => ({ owner: "drainGracefully", name, comparison })),
 ])("the option $name of $owner has an effect", async ({ comparison }) => {
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
+});
+
+const watchFrom = ({ watch }: ReturnType<typeof createHealthService>, requestSignal: AbortSignal) => {
+  const call = { method: Health.method.watch, service: Health, protocolName: "grpc", requestMethod: "POST", url: "" };
+  const context = createHandlerContext({ ...call, requestSignal });
+  return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
+};
+
+test("the timer stops when the last watcher disconnects", async () => {
+  const service = createHealthService({ readiness: new Readiness({}), services: [] });
+  const callers = [new AbortController(), new AbortController()];
+  const watchers = callers.map(({ signal }) => watchFrom(service, signal));
+  for (const watcher of watchers) await watcher.next();
+  using cleared = vi.spyOn(globalThis, "clearInterval");
+  for (const [at, caller] of callers.entries()) {
+    const next = watchers[at]?.next();
+    caller.abort(new Error("gone"));
+    await expect(within(Promise.resolve(next), "the end")).rejects.toThrow("gone");
+    expect(cleared).toHaveBeenCalledTimes(at);
+  }
+});
+
+test("a client that has already disconnected does not count as a watcher", async () => {
+  const service = createHealthService({ readiness: new Readiness({}), services: [] });
+  const first = (requestSignal: AbortSignal) => watchFrom(service, requestSignal).next();
+  const gone = Array.from({ length: 1_000 }, () => first(AbortSignal.abort(new Error("gone"))));
+  expect(new Set((await Promise.allSettled(gone)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  const controller = new AbortController();
+  expect(await first(controller.signal)).toMatchObject({ value: { status: Status.SERVING } });
+  controller.abort();
+});
+
+test("a watcher gets a change within a second, even after the only watcher has left", async ({ onTestFinished }) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const tank: { problem?: string } = {};
+  const service = createHealthService({ readiness: new Readiness({ tank }), services: [] });
+  for (const problem of ["it is dry", "it is wet"]) {
+    delete tank.problem;
+    const caller = new AbortController();
+    const watcher = watchFrom(service, caller.signal);
+    await watcher.next();
+    const change = watcher.next();
+    tank.problem = problem;
+    vi.advanceTimersByTime(1_000);
+    expect(await within(change, "the change")).toMatchObject({ value: { status: Status.NOT_SERVING } });
+    caller.abort();
+  }
 });

@@ -553,15 +553,18 @@ test.each([
   expect(rest).toEqual([""]);
 });
 
-test("an empty piece does not end a chunked body", async () => {
+test.each([
+  ["a chunked body", get, "keep-alive", "5\r\norder\r\n0|"],
+  ["an HTTP/1.0 body, which the close ends", "GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n", "close", "order"],
+])("an empty piece does not end %s", async (_name, request, option, body) => {
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     http1.begin(200, []);
     for (const piece of ["", "order"]) http1.write(Buffer.from(piece));
     http1.end(undefined);
   });
-  ends.client.end(get);
-  const response = await within(buffer(ends.client), "the response");
-  expect(String(response).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\norder\r\n0|");
+  ends.client.end(request);
+  const [head, ...rest] = String(await within(buffer(ends.client), "the response")).split("\r\n\r\n");
+  expect([/\r\nconnection: (\S+)/.exec(head ?? "")?.[1], rest.join("|")]).toEqual([option, body]);
 });
 
 test("a body's request timeout starts after its head", async () => {
@@ -629,15 +632,10 @@ describe("a response with Content-Length 5", () => {
 
   test("keeps the connection open if 5 bytes are written", async () => {
     using ends = await openResponding(["ord", "er"]);
-    const ended = new Promise<void>((resolve) => {
-      let all = "";
-      ends.client.on("data", (bytes: Buffer) => {
-        all += bytes.toString("latin1");
-        if (all.endsWith("order")) resolve();
-      });
-    });
+    let received = "";
+    ends.client.on("data", (bytes: Buffer) => void (received += bytes.toString("latin1")));
     ends.client.resume().write(get);
-    await within(ended, "the response");
+    await expect.poll(() => received).toMatch(/order$/);
     expect(ends.socket.destroyed).toBe(false);
   });
 });

@@ -1,11 +1,8 @@
-import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient, createHandlerContext, type Client } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Client } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-// oxfmt-ignore
-import { HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Status
-} from "../../../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "../../../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 // oxfmt-ignore
 import { createHealthService, Health, maxHealthRequestBytes, Readiness, type ServerPart
 } from "../../../../src/health/index.ts";
@@ -171,52 +168,4 @@ test.concurrent("1,000 watchers across connections share one timer", async ({ ex
   last.socket.resetAndDestroy();
   await expect.poll(() => firstStatusOf(served)).toBe(Status.SERVING);
   for (const connection of connections) connection.socket.resetAndDestroy();
-});
-
-function watchFrom(
-  { watch }: ReturnType<typeof createHealthService>,
-  requestSignal: AbortSignal,
-): AsyncIterator<unknown> {
-  const call = { method: Health.method.watch, service: Health, protocolName: "grpc", requestMethod: "POST", url: "" };
-  const context = createHandlerContext({ ...call, requestSignal });
-  return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
-}
-
-test("the timer stops when the last watcher disconnects", async ({ expect }) => {
-  const service = createHealthService({ readiness: new Readiness({}), services: [] });
-  const callers = [new AbortController(), new AbortController()];
-  const watchers = callers.map(({ signal }) => watchFrom(service, signal));
-  for (const watcher of watchers) await watcher.next();
-  using cleared = vi.spyOn(globalThis, "clearInterval");
-  for (const [at, caller] of callers.entries()) {
-    const next = watchers[at]?.next();
-    caller.abort(new Error("gone"));
-    await expect(within(Promise.resolve(next), "the end")).rejects.toThrow("gone");
-    // The shared timer stops with the last watcher.
-    expect(cleared).toHaveBeenCalledTimes(at);
-  }
-});
-
-test("a client that has already disconnected does not count as a watcher", async ({ expect }) => {
-  const service = createHealthService({ readiness: new Readiness({}), services: [] });
-  const first = (requestSignal: AbortSignal) => watchFrom(service, requestSignal).next();
-  const gone = Array.from({ length: 1_000 }, () => first(AbortSignal.abort(new Error("gone"))));
-  expect(new Set((await Promise.allSettled(gone)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
-  const controller = new AbortController();
-  expect(await first(controller.signal)).toMatchObject({ value: { status: Status.SERVING } });
-  controller.abort();
-});
-
-test("a watcher gets a change within a second", async ({ expect, onTestFinished }) => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const tank: { problem?: string } = {};
-  const caller = new AbortController();
-  const watcher = watchFrom(createHealthService({ readiness: new Readiness({ tank }), services: [] }), caller.signal);
-  await watcher.next();
-  const change = watcher.next();
-  tank.problem = "it is dry";
-  vi.advanceTimersByTime(1_000);
-  expect(await within(change, "the change")).toMatchObject({ value: { status: Status.NOT_SERVING } });
-  caller.abort();
 });
