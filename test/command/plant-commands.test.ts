@@ -121,9 +121,11 @@ test("deletions prints JSON records, oldest first, with ids as strings", async (
 test("deletions --since omits older records", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [3n]);
-  expect((await runCommand(["deletions", "--since", "2020-01-01"], environment)).out).toHaveLength(1);
-  expect((await runCommand(["deletions", "--since", "24h"], environment)).out).toHaveLength(1);
-  expect((await runCommand(["deletions", "--since", "2999-01-01T00:00:00Z"], environment)).out).toEqual([]);
+  const since = async (time: string) => (await runCommand(["deletions", "--since", time], environment)).out;
+  const all = await since("2020-01-01");
+  const { deletedAt } = JSON.parse(String(all));
+  expect([all.length, await since("24h"), await since(deletedAt)]).toEqual([1, all, all]);
+  expect(await since("2999-01-01T00:00:00Z")).toEqual([]);
 });
 
 test("deletions --plant omits other plants' records", async () => {

@@ -140,19 +140,20 @@ const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail
 const trailOf = new Map(Object.entries(trails));
 
 test.each([
-  ...PlantService.methods.map(({ name, localName }) => ({ rpc: name, trail: trailOf.get(localName) })),
-  { rpc: "UnknownRpc", trail: undefined },
-])("auditOf returns the trail $trail for a $rpc call", async ({ rpc, trail }) => {
+  ...PlantService.methods.flatMap(({ name: rpc, localName }) =>
+    [plant, 0n, -1n].map((id) => ({ rpc, id, trail: trailOf.get(localName) })),
+  ),
+  { rpc: "UnknownRpc", id: plant, trail: undefined },
+])("auditOf returns the trail $trail for a $rpc call with the id $id", async ({ rpc, id, trail }) => {
   const contextValues = createContextValues();
   // oxfmt-ignore
   const request: UnaryRequest = {
     service: PlantService, method: PlantService.method.deletePlant, stream: false,
-    message: create(PlantService.method.deletePlant.input, { id: plant }), contextValues, header: new Headers(),
+    message: create(PlantService.method.deletePlant.input, { id }), contextValues, header: new Headers(),
     requestMethod: "POST", url: "", signal: new AbortController().signal };
   await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
-  const procedure = `/${PlantService.typeName}/${rpc}`;
-  const want = { trail, fields: { plantId: String(plant) } };
-  expect(auditOf({ procedure, contextValues, error: undefined })).toEqual(want);
+  const call = { procedure: `/${PlantService.typeName}/${rpc}`, contextValues, error: undefined };
+  expect(auditOf(call)).toEqual({ trail, fields: { plantId: String(id) } });
 });
 
 interface TrailTestCase {

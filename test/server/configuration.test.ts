@@ -267,8 +267,7 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
 );
 
 test.each(["sqlite:plants.db", "memory:"])("with %s, readConfiguration refuses several workers", (url) => {
-  const want = [expect.stringContaining("PLANTSTORE_WORKERS must be 1")];
-  expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual(want);
+  expect(String(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" }))).toMatch(/^PLANTSTORE_WORKERS must be 1/);
 });
 
 test("readConfiguration accepts several workers with PostgreSQL, even on a socket", () => {
@@ -279,6 +278,7 @@ test("readConfiguration accepts several workers with PostgreSQL, even on a socke
 
 test.each<Texts>([
   { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" },
+  { PLANTSTORE_ADMIN_ADDRESS: "65535" },
   { HOST: "127.0.0.2", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
   { HOST: "unix:s", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "0.0.0.0:9464" },
   { HOST: "unix:s", PLANTSTORE_ADMIN_ADDRESS: "unix:admin" },

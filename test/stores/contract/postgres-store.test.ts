@@ -112,10 +112,11 @@ test.for(["BEGIN", "SELECT 7", "QCOMMIT"])("a transaction with an extra response
   await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
 });
 
-test("a store that is refused leaves no connection open", async () => {
-  const url = await server.createSchema();
-  await expect(openPostgresStore({ url: `${url}&application_name=refused` })).rejects.toThrow("cannot use");
-  const open = "SELECT FROM pg_stat_activity WHERE application_name = 'refused'";
+test("a refused store and an export that stops early leave no connection open", async () => {
+  const [url, used] = await Promise.all([server.createSchema(), server.createPlants([1n])]);
+  await expect(openPostgresStore({ url: `${url}&application_name=left` })).rejects.toThrow("cannot use");
+  for await (const _ of (await openPostgresDatabase(`${used}&application_name=left`)).exportPlants()) break;
+  const open = "SELECT FROM pg_stat_activity WHERE application_name = 'left'";
   await expect.poll(() => runSql(url, open)).toEqual([]);
 });
 

@@ -47,13 +47,14 @@ test("a store whose file is being checked reports the check, and accepts deletio
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
 });
 
-test("a store closes its backend only after its locked deletions have ended", async () => {
+test("a store closes its backend after its locked deletions have ended, and refuses new ones", async () => {
   let [isClosed, batches] = [false, 0];
-  const close = async (): Promise<void> => void (isClosed = true);
-  const options = { close };
+  const options = { close: async (): Promise<void> => void (isClosed = true) };
   const store = queuedStore(fakeBackend(async () => ({ outcomes: [batches++ === 0 ? "locked" : "deleted"] }), options));
   const deleting = store.delete(7n, deleteCall()).then((deleted) => ({ deleted, isClosed }));
-  await store.close();
+  const closing = store.close();
+  await expect(store.delete(8n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
+  await closing;
   expect(isClosed).toBe(true);
   await expect(deleting).resolves.toEqual({ deleted: true, isClosed: false });
 });

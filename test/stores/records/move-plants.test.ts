@@ -78,17 +78,14 @@ test("an interrupted undoing continues even after another move to the target was
   await expect(move(from, to)).resolves.toMatchObject({ plants: 3 });
 });
 
+const markChanged = /: another command has changed its mark/;
+
 // The marks of a source are read before each of its transactions, and again before the commit in the target.
 test.for([
   ["a move stops if the source was moved elsewhere before it is marked", 2, movePlants, /: it was moved to elsewhere/],
-  [
-    "a move stops if the source's mark changes before the copy",
-    3,
-    movePlants,
-    /: another command has changed its mark/,
-  ],
-  ["a move stops if the source's mark changes in the copy", 4, movePlants, /: another command has changed its mark/],
-  ["an undoing stops if the source's mark changes", 2, reopenPlants, /: another command has changed its mark/],
+  ["a move stops if the source's mark changes before the copy", 3, movePlants, markChanged],
+  ["a move stops if the source's mark changes in the copy", 4, movePlants, markChanged],
+  ["an undoing stops if the source's mark changes", 2, reopenPlants, markChanged],
 ] as const)("%s", async ([, changed, run, problem]) => {
   const { from, to } = await createStores();
   if (run === reopenPlants) await interruptMove(from, to);
@@ -104,12 +101,13 @@ test.for([
   expect(await plantsOf(to)).toEqual([]);
 });
 
-test("a move reports the rows so far", async () => {
+test("a move reports the rows so far, and ends its transactions", async () => {
   const from = await createUsedStore(sqlite);
   const rows: string[] = [];
-  await withMovable(from, await sqlite.create(), (source, target) => {
+  await withMovable(from, await sqlite.create(), async (source, target) => {
     const [plants, records] = [() => oneByOne(source.plants()), () => oneByOne(source.records())];
-    return movePlants({ ...source, plants, records }, target, (what, count) => rows.push(`${count} ${what}`));
+    await movePlants({ ...source, plants, records }, target, (what, count) => rows.push(`${count} ${what}`));
+    await expect(movePlants(source, target)).resolves.toBeUndefined();
   });
   const records = ["1 deletion records", "2 deletion records", "3 deletion records"];
   expect(rows).toEqual([...records, "1 plants", "2 plants", "3 plants", "4 plants"]);
