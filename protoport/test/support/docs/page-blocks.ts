@@ -97,7 +97,7 @@ export const blockRules: readonly BlockRule[] = [
   { page: "protoport/docs/reference/rest.md", language: "proto",
     run: { by: "protoport/test/suites/check/examples/documented-gateway.test.ts" } },
   { page: "protoport/docs/reference/streams.md", language: "js",
-    run: { by: "protoport/test/suites/browser/rest-streams.test.ts" } },
+    run: { by: "protoport/test/suites/browser/rest-calls.test.ts" } },
   { page: "protoport/docs/explanation/performance.md", language: "",
     run: { by: "protoport/test/suites/check/examples/documented-bench.test.ts" } },
   { language: "ts", run: { by: "protoport/test/suites/clients/documented-programs.test.ts" } },
