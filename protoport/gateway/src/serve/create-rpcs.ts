@@ -179,7 +179,7 @@ function registerRpcs(
 /**
  * Returns the options for a router or for a router's RPC, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit, or if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
+ * @throws ConnectError if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
  */
 function routerOptionsOf(
   base: ConnectRouterOptions,

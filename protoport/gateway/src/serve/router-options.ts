@@ -2,6 +2,7 @@ import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbui
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { withCode, findMisspelled, integerBetween, type OptionNames } from "../http/index.ts";
 import { jsonOptionNames } from "../protobuf/index.ts";
+import { maxMessageBytes } from "../protocols/index.ts";
 
 const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {
   readUnknownFields: true,
@@ -13,8 +14,8 @@ const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOpti
 export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   acceptCompression: true,
   compressMinBytes: integerBetween(0, Number.POSITIVE_INFINITY),
-  readMaxBytes: integerBetween(1, 2 ** 32 - 1),
-  writeMaxBytes: integerBetween(1, 2 ** 32 - 1),
+  readMaxBytes: integerBetween(1, maxMessageBytes),
+  writeMaxBytes: integerBetween(1, maxMessageBytes),
   jsonOptions: jsonOptionNames,
   binaryOptions: binaryOptionNames,
   maxTimeoutMs: integerBetween(0, Number.POSITIVE_INFINITY),

@@ -61,7 +61,6 @@ export function readFast(
   }
 }
 
-/** Reads a message with protobuf-es alone. */
 function readWithProtobufEs(
   desc: DescMessage,
   bytes: Uint8Array,
