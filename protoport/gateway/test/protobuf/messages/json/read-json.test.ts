@@ -236,13 +236,17 @@ describe("readJson()", () => {
     ],
   )("refuses $json as a Sink", ({ json, want }) => expect(problemOf(SinkSchema, json, { registry })).toBe(want));
 
-  test.each<[name: string, json: string | Uint8Array, want: string]>([
-    ["bytes that are not UTF-8", Buffer.from('{"fString":"\xff"}', "latin1"), "the bytes are not UTF-8"],
-    ["a byte order mark", Buffer.from("\ufeff{}"), 'expected an object, got "'],
-    ["a text with a lone surrogate", '{"fString":"\ud800"}', "lone surrogate in the text"],
-  ])("refuses %s", (_name, json, want) => expect(problemOf(SinkSchema, json)).toContain(`not valid JSON: ${want}`));
+  test.each<[name: string, json: string | Uint8Array, want: RegExp]>([
+    [
+      "bytes that are not UTF-8",
+      Buffer.from('{"fString":"\xff"}', "latin1"),
+      /^not valid JSON: the bytes are not UTF-8$/,
+    ],
+    ["a byte order mark", Buffer.from("\ufeff{}"), /^not valid JSON: expected an object, got "/],
+    ["a text with a lone surrogate", '{"fString":"\ud800"}', /^not valid JSON: lone surrogate in the text$/],
+  ])("refuses %s", (_name, json, want) => expect(problemOf(SinkSchema, json)).toMatch(want));
 
-  test("requires fields in a type that also contains a type without required fields", () => {
+  test("requires fields of types that also contain types without required fields", () => {
     const plain = { ...stringField("a", 1), type: 11, typeName: ".Plain" };
     const other = { ...stringField("b", 2), type: 11 };
     const messageType = [
