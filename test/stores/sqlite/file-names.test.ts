@@ -136,5 +136,5 @@ describe("mountPointOf()", () => {
     expect(mountPointOf(lines.toReversed().join("\n"), path)).toBe(mountPoint);
   });
 
-  test("returns the root if there are no mounts", () => expect(mountPointOf("", "/data/plants.db")).toBe("/"));
+  test("returns the root without mounts", () => expect(mountPointOf("", "/data/plants.db")).toBe("/"));
 });

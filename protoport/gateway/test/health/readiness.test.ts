@@ -170,7 +170,7 @@ test("a client that has already disconnected does not count as a watcher", async
   controller.abort();
 });
 
-test("a watcher gets a change within a second, even after the only watcher has left", async ({ onTestFinished }) => {
+test("a watcher gets a change within a second after another has left", async ({ onTestFinished }) => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const tank: { problem?: string } = {};

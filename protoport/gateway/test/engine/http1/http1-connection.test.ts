@@ -407,7 +407,7 @@ test("the limit of 16 empty lines applies to each request", async () => {
   };
   await sendEmptyLines();
   await sendAndWait(ends, "GET /a HTTP/1.1\r\nhost: x\r\n\r\n");
-  // These arrive together with their empty lines. The last has its fields from the cache, which starts with the second.
+  // Each request arrives together with its empty lines. The cache stores the fields of /b, and so has those of /c.
   for (const path of "bc") await sendAndWait(ends, `${"\r\n".repeat(16)}GET /${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
   await sendEmptyLines();
   expect(ends.socket.writableEnded).toBe(false);
