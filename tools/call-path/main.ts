@@ -39,7 +39,7 @@ async function printPaths(connections: KeptConnections, address: Address, prefix
     const request = deletePlantRequest(format, 7n, []);
     // The first call opens the connection and prepares targets and codecs. A connection's caches start with the second.
     for (let warmUp = 0; warmUp < 2; warmUp++) await connections.exchange(address, httpVersion, request);
-    let shortest: readonly string[] | undefined;
+    const paths: string[][] = [];
     // On a busy machine, some calls arrive in pieces, and so change the module more often.
     for (let call = 0; call < 5; call++) {
       const path: string[] = [];
@@ -48,8 +48,9 @@ async function printPaths(connections: KeptConnections, address: Address, prefix
       };
       await connections.exchange(address, httpVersion, request);
       globalThis.moduleEntered = undefined;
-      if (path.length < (shortest?.length ?? Number.POSITIVE_INFINITY)) shortest = path;
+      paths.push(path);
     }
-    console.log(prefix + format.name, ...(shortest ?? []));
+    const [shortest = []] = paths.toSorted((a, b) => a.length - b.length);
+    console.log(prefix + format.name, ...shortest);
   }
 }
