@@ -206,7 +206,7 @@ test("a store reports a problem when its connection breaks during a split", asyn
   const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
   await using opened = await openStoreWith(server, [1n, 2n], change);
   // The outcome of the first attempt is unknown. The next attempt is refused, and so is its first half.
-  await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001", "P0001"], 1n);
+  await failAttempts(opened.url, "DELETE ON plants", ["40003", "P0001", "P0001"], 1n);
   // While the deletions of two missing plants are in flight, the others become one batch.
   const [, , ...outcomes] = await Promise.allSettled(
     await deleteApart([8n, 9n, 1n, 2n], 2, (id) => opened.store.delete(id, deleteCall())),

@@ -24,19 +24,20 @@ export const concernsPlants: ReadonlySet<Verdict> = new Set(["refused", "broken"
  * many other reasons.
  */
 export const faultTable: ReadonlyMap<string, readonly [verdict: Verdict, within?: Verdict]> = new Map([
-  // Serialization failures and deadlocks are rolled back. Disk space, memory, connections and other resources. The
-  // server is starting, stopping, recovering or read-only.
-  ...codes("40001 40P01 53 57P03 25006", "retry"),
+  // Serialization failures and deadlocks are rolled back. The server is starting, stopping, recovering or read-only.
+  ...codes("40001 40P01 57P03 25006", "retry"),
+  // Disk space, memory, connections and other resources, or those of a trigger.
+  ...codes("53", "retry", "broken"),
   // A timeout for a lock.
   ...codes("55P03", "retry", "locked"),
   // A cancelled statement. A pooler may send its error as the response to the next statement.
   ...codes("57014", "unknown", "locked"),
   // Timeouts of the transaction, perhaps at its commit.
   ...codes("25P03 25P04", "unknown", "retry"),
-  // The connection, or that of a trigger to another server.
-  ...codes("08", "unknown", "broken"),
-  // The server does not know the outcome, or is shutting down. The operating system, an internal error.
-  ...codes("40003 57P01 57P02 57P05 58 XX", "unknown"),
+  // The connection, the operating system or an internal error, or such an error of a trigger, which is rolled back.
+  ...codes("08 58 XX", "unknown", "broken"),
+  // The server does not know the outcome, or is shutting down.
+  ...codes("40003 57P01 57P02 57P05", "unknown"),
   // A rejected value or a dropped record, a violated constraint, an error that a trigger has raised.
   ...codes("22 23 P0", "refused"),
   // Authentication, missing databases, schemas, tables, privileges and features.
@@ -64,9 +65,10 @@ export function verdictOn(fault: unknown): Verdict {
   if (code === undefined || !(fault instanceof Error)) return "unknown";
   if ("constraint" in fault && keyIndex.test(String(fault.constraint))) return "retry";
   const [verdict, within = verdict] = faultTable.get(code) ?? faultTable.get(code.slice(0, 2)) ?? [];
-  // Only for errors within a statement, the server adds a context. Citus adds one for each error of a worker.
+  // The server adds a context to errors within a statement. Citus adds one to each error of a worker, and
+  // `log_parameter_max_length_on_error` adds one with the parameters, in any language.
   const where = "where" in fault && typeof fault.where === "string" ? fault.where : undefined;
-  if (where === undefined || /^while executing command on \S+$/.test(where)) return verdict ?? "unknown";
+  if (where === undefined || /^(?:while executing command on \S+$|.*\$1 = ')/.test(where)) return verdict ?? "unknown";
   return within ?? (classes.test(code) ? "broken" : "refused");
 }
 

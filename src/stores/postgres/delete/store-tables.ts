@@ -132,9 +132,6 @@ const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_st
 const noStandby =
   "has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk";
 
-// No worker of Citus has this number.
-const onlyLane = -1;
-
 /** Returns the tables on a single server. The server may have standbys. @param isInherited - whether `plants` is */
 export function singleServer(schema: StoreSchema, isInherited = false): StoreTables {
   // By whether there is one plant, and whether there are keys.
@@ -146,8 +143,8 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch)
     VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
   return {
-    // The store sends the next batch while one batch waits for the server's disk.
-    lanes: { of: () => onlyLane, maxInFlight: 2 },
+    // The store sends the next batch while one batch waits for the server's disk. No worker of Citus has the lane -1.
+    lanes: { of: () => -1, maxInFlight: 2 },
     isDistributed: false,
     schema,
     verdictOn,

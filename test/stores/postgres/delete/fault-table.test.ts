@@ -33,6 +33,8 @@ describe("verdictOn", () => {
         fault: Object.assign(refusal("23505"), { constraint }), verdict: "refused" })),
       { name: "returns broken for a trigger's unknown code", fault: within(trigger, "2F003"), verdict: "broken" },
       { name: "returns broken for a trigger without a privilege", fault: within(trigger), verdict: "broken" },
+      { name: "returns broken for an error whose context has the trigger before the parameters",
+        fault: within(`${trigger}\nunnamed portal with parameters: $1 = '{1}'`), verdict: "broken" },
       { name: "returns broken for a trigger that cannot connect to another server", fault: within(trigger, "08001"),
         verdict: "broken" },
       { name: "returns refused for a trigger's invented SQLSTATE", fault: within(trigger, "PLANT"),

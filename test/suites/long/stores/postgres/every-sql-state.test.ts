@@ -23,7 +23,7 @@ const refusesPlant = /^(?:22|23|P0)/;
 /** The SQLSTATEs for an error in the statement itself. In a trigger, the error is in the trigger's function. */
 const refusesStatement = /^(?:0A|28|3D|3F|42)/;
 /** The SQLSTATEs after which the same batch may succeed, although a trigger has raised them. */
-const passes = /^(?:25006|25P03|25P04|40001|40003|40P01|53|55P03|57014|57P01|57P02|57P03|57P05|58|XX)/;
+const passes = /^(?:25006|25P03|25P04|40001|40003|40P01|55P03|57014|57P01|57P02|57P03|57P05)/;
 /** The SQLSTATEs of timeouts, after which a plant alone is tried again later. */
 const locks = /^(?:55P03|57014)$/;
 /** The SQLSTATEs that the server sends only if it has not committed. */

@@ -195,7 +195,7 @@ describe("a deletion with a key that another process uses concurrently", () => {
       ["deletes the plant after a rollback for another plant", "2", "ROLLBACK", deleted, undefined],
       // The first SQLSTATE is for the other process's statement.
       ["gets the outcome of a committed deletion even after refused retries", "1", "COMMIT", deleted,
-        ["", "XX000", "P0001"]],
+        ["", "40003", "P0001"]],
     ],
   )("%s", async (_name, statement, end, results, sqlStates) => {
     await using opened = await openPlants(3);

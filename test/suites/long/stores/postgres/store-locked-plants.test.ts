@@ -67,7 +67,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // There are two batches with one deletion, and one batch with two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.
-    await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "42P01"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "40003", "", "42P01"]);
     const sql = `CREATE TABLE gate ();
        INSERT INTO gate DEFAULT VALUES;
        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
