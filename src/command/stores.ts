@@ -129,14 +129,11 @@ const time = formatted("time", "a duration such as 24h or a time such as 2030-01
   const agoMs = parseDurationMs(text);
   if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
-  const isTime = dateOrTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length));
-  return isTime ? since : undefined;
+  const day = text.slice(0, "2030-01-31".length);
+  const isTime = dateOrTime.test(text) && !Number.isNaN(since.getTime());
+  // Date converts February 31 to a day in March. A date that changes in a round trip is invalid.
+  return isTime && new Date(day).toISOString().startsWith(day) ? since : undefined;
 });
-
-// Date converts February 31 to a day in March. A date that changes in a round trip is invalid.
-function isDay(text: string): boolean {
-  return new Date(text).toISOString().startsWith(text);
-}
 
 /** The `backup` command, which copies an SQLite store while a server may use the store. */
 export const backupCommand: Command = {
@@ -192,6 +189,8 @@ export const migrateCommand: Command = {
   },
   notes: ["Servers of the previous release keep running meanwhile, and can be replaced one by one afterwards."],
   run: async (flags, operands, terminal) => {
+    if (flags["reopen"] === true && flags["database-url"] !== undefined)
+      throw new UsageError("--reopen cannot be combined with --database-url: its stores are FROM and TO");
     if (flags["reopen"] === true) return await reopenStores(operands, terminal);
     if (operands.length > 0) throw new UsageError("FROM and TO require --reopen");
     const elapsed = startClock();

@@ -80,9 +80,12 @@ test("migrate --reopen undoes only the interrupted move of FROM to TO", async ()
   });
 });
 
+// oxfmt-ignore
 test.each([
   ["--reopen with only one store", ["--reopen", "sqlite:a.db"], "--reopen requires FROM and TO"],
   ["a store without --reopen", ["sqlite:a.db"], "FROM and TO require --reopen"],
+  ["a third store with --reopen", ["--reopen", "sqlite:a.db", "sqlite:b.db", "--database-url", "sqlite:c.db"],
+    "--reopen cannot be combined with --database-url: its stores are FROM and TO"],
 ])("migrate refuses %s", async (_name, words, problem) => {
   const { exitCode, err } = await runCommand(["migrate", ...words]);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 2, err: expect.stringContaining(problem) });
