@@ -139,7 +139,9 @@ export async function startStandby(primary: PostgresServer, name: string): Promi
   await primary.stop("fast");
   cpSync(dataOf(primary.socketFolder), dataOf(folder), { recursive: true, preserveTimestamps: true });
   writeFileSync(join(dataOf(folder), "standby.signal"), "");
-  appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+  // The query that promotes it would otherwise be canceled if the replay of the primary's last records waits for it.
+  const delays = "max_standby_archive_delay = -1\nmax_standby_streaming_delay = -1\n";
+  appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n${delays}`);
   giveToOwner(dataOf(folder));
   await primary.start();
   const standby = await runServer(folder);
