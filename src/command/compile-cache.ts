@@ -24,11 +24,9 @@ export function isOwnFolder(path: string, user: number): boolean {
   try {
     if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
     const stats = lstatSync(path);
-    return stats.isDirectory() && stats.uid === user && (stats.mode & writableByOthers) === 0;
+    return stats.isDirectory() && stats.uid === user && (stats.mode & 0o022) === 0;
   } catch {
     // The folder is inaccessible, or another process created the folder at the same time. The next start can retry.
     return false;
   }
 }
-
-const writableByOthers = 0o022;

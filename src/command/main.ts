@@ -4,8 +4,10 @@ const words = process.argv.slice(2);
 /** Maximum time until the process exits after a server has stopped, in milliseconds. */
 const exitTimeoutMs = 1_000;
 
+const isDemo = words[0] === "serve" && words.includes("--demo");
+
 // Only `serve` without `--demo` queues SIGHUP. Other commands exit on SIGHUP, such as when their terminal closes.
-const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
+const onHangup = words[0] === "serve" && !isDemo ? queueHangups() : () => undefined;
 
 void run();
 
@@ -25,7 +27,7 @@ async function run(): Promise<void> {
   preloadStorage(words, process.env);
   const { processTerminal } = await import("./process-terminal.ts");
   const { runCommandLine } = await import("./run-command-line.ts");
-  process.exitCode = await runCommandLine(words, processTerminal(onHangup));
+  process.exitCode = await runCommandLine(words, processTerminal(onHangup, isDemo));
   // Without the timer, a log pipe without a reader or a hung collector would keep a server's process alive.
   if (words[0] === "serve") setTimeout(() => process.exit(), exitTimeoutMs).unref();
 }

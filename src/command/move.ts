@@ -1,5 +1,5 @@
 import { UsageError } from "@protoport/command-line";
-import { movePlants, openMovableStore, reopenPlants, type StoreCounts } from "../stores/index.ts";
+import { movePlants, openMovableStore, reopenPlants } from "../stores/index.ts";
 import { plantLocationOf } from "../server/index.ts";
 import { exitCode, type Command, formatInteger, type PlantTerminal, startClock } from "./command.ts";
 
@@ -26,7 +26,7 @@ export const moveCommand: Command = {
       terminal.err(`nothing to move: an earlier run has moved ${source.name} to ${target.name}`);
       return exitCode.ok;
     }
-    for (const line of describeCounts(counts)) terminal.out(line);
+    terminal.out(`plants: ${counts.plants}\ndeletion records: ${counts.records}\nidempotency keys: ${counts.keys}`);
     terminal.err(`moved ${source.name} to ${target.name} in ${elapsed()}`);
     return exitCode.ok;
   },
@@ -59,8 +59,4 @@ function storeLocationOf(operand: string, url: string): ReturnType<typeof plantL
     const message = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(message.replaceAll("DATABASE_URL", operand));
   }
-}
-
-function describeCounts({ plants, records, keys }: StoreCounts): readonly string[] {
-  return [`plants: ${plants}`, `deletion records: ${records}`, `idempotency keys: ${keys}`];
 }

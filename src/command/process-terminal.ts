@@ -3,13 +3,15 @@ import { addAbortSignal } from "node:stream";
 import { firstStopSignal } from "@protoport/command-line";
 import { exitCode, type PlantTerminal } from "./command.ts";
 
-/** Returns the terminal for this process. */
-export function processTerminal(onHangup: PlantTerminal["onHangup"]): PlantTerminal {
+/** Returns the terminal for this process. @param isServer - whether the command continues if its output has no reader */
+export function processTerminal(onHangup: PlantTerminal["onHangup"], isServer = false): PlantTerminal {
   const { stdin, stdout, stderr } = process;
   // EPIPE counts as success, as for `plantstore export | head`. Any other error loses output, so the command fails.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-    process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
+    if (!isServer) process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });
+  // Without its messages, a command still has its effect and its exit code.
+  stderr.on("error", () => undefined);
   return {
     environment: process.env,
     onHangup,

@@ -7,19 +7,21 @@ import { processTerminal } from "../../src/command/process-terminal.ts";
 afterEach(() => vi.unstubAllGlobals());
 
 test.for([
-  ["EPIPE", 0],
-  ["ENOSPC", 1],
-] as const)("after %s on standard output, the process exits with %i", ([code, want]) => {
-  const [stdout, exit] = [new EventEmitter(), vi.fn()];
-  vi.stubGlobal("process", { ...process, stderr: {}, stdout, exit });
-  processTerminal(vi.fn());
-  stdout.emit("error", Object.assign(new Error("write"), { code }));
-  expect(exit.mock.calls).toEqual([[want]]);
+  ["EPIPE on standard output, a command exits with 0", "EPIPE", "stdout", false, [[0]]],
+  ["ENOSPC on standard output, a command exits with 1", "ENOSPC", "stdout", false, [[1]]],
+  ["EPIPE on standard output, a server continues", "EPIPE", "stdout", true, []],
+  ["EPIPE on standard error, a command continues", "EPIPE", "stderr", false, []],
+] as const)("after %s", ([, code, stream, isServer, want]) => {
+  const [streams, exit] = [{ stdout: new EventEmitter(), stderr: new EventEmitter() }, vi.fn()];
+  vi.stubGlobal("process", { ...process, ...streams, exit });
+  processTerminal(vi.fn(), isServer);
+  streams[stream].emit("error", Object.assign(new Error("write"), { code }));
+  expect(exit.mock.calls).toEqual(want);
 });
 
 test("a write waits until standard output has drained", async () => {
   const stdout = new PassThrough({ highWaterMark: 1 });
-  vi.stubGlobal("process", { ...process, stderr: {}, stdout });
+  vi.stubGlobal("process", { ...process, stderr: new PassThrough(), stdout });
   const ended: string[] = [];
   const writing = processTerminal(vi.fn()).write("12");
   const written = writing.then(() => ended.push("write"));
@@ -34,7 +36,8 @@ test.each([
   { name: "standard error", stderr: { isTTY: true }, stdout: {}, want: true },
   { name: "standard output", stderr: {}, stdout: { isTTY: true }, want: false },
 ])("with $name as a terminal, the existence of a progress line is $want", ({ stderr, stdout, want }) => {
-  vi.stubGlobal("process", { ...process, stderr, stdout: { ...stdout, on: vi.fn() } });
+  const on = vi.fn();
+  vi.stubGlobal("process", { ...process, stderr: { ...stderr, on }, stdout: { ...stdout, on } });
   expect(processTerminal(vi.fn()).progress !== undefined).toBe(want);
 });
 
