@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { FileSuite } from "../../testing/src/suite.ts";
 
 /** The suite of `npm test`. */
@@ -7,8 +8,9 @@ export const unitSuite: FileSuite = {
   about: "what `npm test` runs: every file outside a folder suites/",
   occasion: "test",
   isForMutants: true,
-  // Each process compiles the sources again, which costs more than waiting for a few slow tests.
-  workers: 8,
+  // Each process compiles and optimizes the sources again, which takes 2 s of CPU time or more. Two more processes than
+  // cores keep the cores busy while tests wait.
+  workers: Math.min(availableParallelism() + 2, 8),
 };
 
 /** The suite of `npm run check`, whose tests do not run the product. */

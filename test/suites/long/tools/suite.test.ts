@@ -22,8 +22,8 @@ const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 test.each(
   // oxfmt-ignore
   [
-    { name: "several suites of test files share one vitest process", chosen: ["unit", "node-handler"],
-      want: [[...vitest, "--project", "unit", "--project", "node-handler", "--maxWorkers=4"]] },
+    { name: "several suites of test files share one vitest process", chosen: ["node-handler", "long"],
+      want: [[...vitest, "--project", "node-handler", "--project", "long", "--maxWorkers=4"]] },
     { name: "suites in one process get the lowest of their worker limits", chosen: ["long", "clients"],
       want: [[...vitest, "--project", "long", "--project", "clients", "--maxWorkers=3"]] },
     { name: "vitest chooses the number of workers for a suite without a limit", chosen: ["load"],
