@@ -62,13 +62,14 @@ function describeTool(
   const isStream = kind === "stream";
   const output = createMessageSchema(method.output, { ...style, isStream, direction: "output" });
   const text = options.description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
+  const scopes = refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous");
   const definition = {
     name,
     title: cleanText(options.title ?? nameWordsOf(method.name), maxTitle),
     description: cleanText(text, maxDescription),
     inputSchema: annotateSchema(input.schema, paramHeaders.get(method.input), style),
     outputSchema: output.schema,
-    _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),
+    _meta: scopes && { securitySchemes: [{ type: "oauth2", scopes }] },
     annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),
   };
   return { json: toUtf8(`,${JSON.stringify(definition)}`), fields: input.fields + output.fields };
@@ -82,10 +83,6 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
     return { readOnly: true };
   }
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
-}
-
-function metaOf(scopes: readonly string[] | undefined): object | undefined {
-  return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }
 
 /** JSON.stringify omits undefined annotations. */

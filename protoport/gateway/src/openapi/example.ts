@@ -75,7 +75,8 @@ function exampleOfFields(
   const example: [string, JsonValue][] = [];
   for (const field of desc.fields) {
     const nestedBound = boundByPath.get(field);
-    if (nestedBound === "whole" || isLaterMember(field)) continue;
+    const isLaterMember = field.oneof !== undefined && field.oneof.fields[0] !== field;
+    if (nestedBound === "whole" || isLaterMember) continue;
     const name = nameOf(field);
     if (enclosingMessages.size > 1 && !nested.takeField(name)) return undefined;
     const value = exampleOfField(field, context, nestedBound);
@@ -83,10 +84,6 @@ function exampleOfFields(
     else if (isRequired(field) || rules?.isRequired(field) === true || nested.isExceeded) return undefined;
   }
   return Object.fromEntries(example);
-}
-
-function isLaterMember(field: DescField): boolean {
-  return field.oneof !== undefined && field.oneof.fields[0] !== field;
 }
 
 function exampleOfField(

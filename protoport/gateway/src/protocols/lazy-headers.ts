@@ -173,14 +173,10 @@ export function withOwnReserved(fields: HeaderFields, own: HeaderFields): Header
   const sentReserved = reservedOf(fields);
   if (
     sentReserved.length === ownReserved.length &&
-    sentReserved.every((_, at) => at % 2 === 0 || isOwn(sentReserved, at, own))
+    sentReserved.every((sent, at) => at % 2 === 0 || readHeaderField(own, fieldNameAt(sentReserved, at)) === sent)
   )
     return fields;
   return [...fields.filter((_, at) => !reservedNames.test(fieldNameAt(fields, at))), ...ownReserved];
-}
-
-function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
-  return readHeaderField(own, fieldNameAt(fields, at)) === fields[at];
 }
 
 /** Returns the field name for an index in a list of names and values. */

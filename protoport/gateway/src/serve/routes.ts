@@ -63,14 +63,10 @@ export class RpcPath {
   }
 
   find(contentType: string): CallTarget | undefined {
-    const targets = (this.#targets ??= this.#prepare());
+    // Prepared with the first call, because many RPCs are never called.
+    this.#targets ??= new Map(this.#protocols.flatMap((protocol) => [...protocol.targetsOf(this.rpc)]));
     // Nearly all clients send the content type in the normalized form.
-    return targets.get(contentType) ?? targets.get(normalizeContentType(contentType));
-  }
-
-  /** Prepares the targets with the first call, because many RPCs are never called. */
-  #prepare(): ReadonlyMap<string, CallTarget> {
-    return new Map(this.#protocols.flatMap((protocol) => [...protocol.targetsOf(this.rpc)]));
+    return this.#targets.get(contentType) ?? this.#targets.get(normalizeContentType(contentType));
   }
 }
 

@@ -118,13 +118,10 @@ let reservedBytes = 0;
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {
-  if (reservedBytes + bytes > maxZstdWindowBytes) throw windowBudgetError();
+  if (reservedBytes + bytes > maxZstdWindowBytes)
+    throw problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
   reservedBytes += bytes;
   return () => {
     reservedBytes -= bytes;
   };
-}
-
-function windowBudgetError(): ConnectError {
-  return problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
 }

@@ -12,7 +12,7 @@ import type { Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { metadataFields } from "../shared/error-metadata.ts";
-import { type MessageEncodings, negotiateEncodings } from "../shared/negotiation.ts";
+import { type MessageEncodings, negotiateEncodings, varyByCoding } from "../shared/negotiation.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
 
 /** A unary call in the Connect protocol. The method is POST, or GET for RPCs without side effects. */
@@ -98,12 +98,10 @@ export class ConnectUnaryWire implements Wire {
   ): void | Promise<void> {
     let fields = withTrailer(header, trailer);
     if (body.byteLength < this.#rpc.options.compressMinBytes) return this.#exchange.respond(httpStatus, fields, body);
-    // Caches may store the response to a GET, whose coding depends on `Accept-Encoding` (RFC 9110 §12.5.5).
-    if (this.#query !== undefined) fields = [...fields, "vary", "accept-encoding"];
-    const compression = this.#encodings.response;
-    if (compression === undefined || !mayCompress) {
-      return this.#exchange.respond(httpStatus, fields, body);
-    }
+    const compression = mayCompress ? this.#encodings.response : undefined;
+    // Caches may store the response to a GET.
+    if (this.#query !== undefined) fields = varyByCoding(fields, compression);
+    if (compression === undefined) return this.#exchange.respond(httpStatus, fields, body);
     return compression
       .compress(body)
       .then((compressed) =>

@@ -106,7 +106,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     const isScalar = this.#kind === "scalar";
     for (; this.#at < piece.byteLength; this.#at++) {
       const byte = piece[this.#at];
-      if (isScalar && endsScalar(byte)) return true;
+      if (isScalar && (isJsonSpace(byte) || punctuation.has(byte))) return true;
       if (!isScalar && this.#isLast(byte)) {
         this.#at++;
         return true;
@@ -180,7 +180,3 @@ const punctuation: ReadonlySet<number | undefined> = new Set([
   openBrace,
   closeBrace,
 ]);
-
-function endsScalar(byte: number | undefined): boolean {
-  return isJsonSpace(byte) || punctuation.has(byte);
-}

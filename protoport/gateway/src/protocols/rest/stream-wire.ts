@@ -10,7 +10,7 @@ import {
 } from "../../http/index.ts";
 import { encodesPieces, type PieceEncoder } from "../envelope/compression.ts";
 import type { StreamTraits, StreamWire } from "../protocol.ts";
-import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
+import { negotiateCoding, negotiateType, varyByCoding } from "../shared/negotiation.ts";
 import type { MatchedRule } from "./representation.ts";
 import { statusOfHandler, withSecurityFields } from "./response-header.ts";
 import type { StreamForm } from "./rules/index.ts";
@@ -28,7 +28,8 @@ abstract class RestStreamWire extends RestUnaryWire {
   headerToSend(header: Headers): HeaderFields {
     this.httpStatus = statusOfHandler(header, false) ?? 200;
     const metadata = this.metadataOf(header);
-    return statusesWithoutBody.has(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
+    if (statusesWithoutBody.has(this.httpStatus)) return this.bodilessFields(this.httpStatus, metadata);
+    return [...this.contentFields(header), ...metadata];
   }
 
   /** Returns the fields that describe the body. */
@@ -135,14 +136,18 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   contentFields(): HeaderFields {
     // The format depends on the client's Accept field (RFC 9110 §12.5.5).
     const { contentType, fields } = this.#form;
-    return ["content-type", contentType, ...fields, "vary", "accept", ...this.varyFields()];
+    return ["content-type", contentType, ...fields, ...this.varyFields()];
+  }
+
+  protected override varyFields(): HeaderFields {
+    return ["vary", "accept", ...super.varyFields()];
   }
 
   begin(header: HeaderFields): void {
-    const varying = [...header, "vary", "accept-encoding"];
     // Short first messages are compressed too, because the response length is not known yet.
     const codings = this.rule.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
+    const varying = varyByCoding(header, coding);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
     this.#encoder = coding.openEncoder();
     this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
@@ -178,17 +183,16 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   ): void | Promise<void> {
     // An error before the first message gets the same response as in a unary call.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error, mayCompress);
-    if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, header);
+    if (statusesWithoutBody.has(this.httpStatus)) return this.exchange.respond(this.httpStatus, header);
+    if (this.earlyEnd === "complete")
+      return this.exchange.respond(this.httpStatus, varyByCoding(header, this.chooseCoding()));
     const body = concatBytes([bytes, this.#end(error)]);
     return this.respondEncoded(this.httpStatus, header, body, mayCompress);
   }
 
   #end(error: ConnectError | undefined): Uint8Array {
-    return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
-  }
-
-  /** Returns the error record as JSON. The record is a single line because JSON.stringify writes no line feeds. */
-  #errorJson(error: ConnectError): string {
-    return new TextDecoder().decode(this.errorResponse(error).body);
+    // The error record is a single line because JSON.stringify writes no line feeds.
+    const record = error === undefined ? undefined : new TextDecoder().decode(this.errorResponse(error).body);
+    return toUtf8(this.#form.end(this.#messages, record));
   }
 }

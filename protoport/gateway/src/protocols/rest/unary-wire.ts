@@ -8,7 +8,7 @@ import { type MessageSplitter, readMessages } from "../envelope/message-splitter
 import { clientGoneError } from "../http-error.ts";
 import { areUnchanged, LazyHeaders } from "../lazy-headers.ts";
 import type { RequestMessages, StreamTraits, StreamWire, Wire } from "../protocol.ts";
-import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
+import { negotiateCoding, readContentCoding, varyByCoding } from "../shared/negotiation.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
 import {
   type RestErrorResponse,
@@ -109,7 +109,8 @@ export class RestUnaryWire implements Wire {
     const untouched = areUnchanged(header, trailer);
     const metadata = untouched ? noFields : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
-    if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
+    if (statusesWithoutBody.has(httpStatus))
+      return this.exchange.respond(httpStatus, this.bodilessFields(httpStatus, metadata));
     const end = untouched || !binding.options.grpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
     // The bytes of a google.api.HttpBody are sent unchanged.
@@ -123,6 +124,16 @@ export class RestUnaryWire implements Wire {
     const { binding, representations } = this.rule;
     const formatFields = representations === undefined ? noFields : ["vary", "accept"];
     return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
+  }
+
+  /** Returns the fields of a response without a body. A 304 has the `Vary` and ETag of the 200 (RFC 9110 §15.4.5). */
+  protected bodilessFields(httpStatus: number, metadata: HeaderFields): HeaderFields {
+    if (httpStatus !== 304 || this.rule.binding.toRaw !== undefined) return metadata;
+    return varyByCoding([...this.varyFields(), ...metadata], this.chooseCoding());
+  }
+
+  protected chooseCoding(): Compression | undefined {
+    return negotiateCoding(this.exchange.get("accept-encoding"), this.rule.rpc.options.acceptCompression);
   }
 
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
@@ -164,11 +175,9 @@ export class RestUnaryWire implements Wire {
     if (body === undefined || body.byteLength < this.rule.rpc.options.compressMinBytes) {
       return this.exchange.respond(httpStatus, fields, body, trailer);
     }
-    // The coding depends on the client's `Accept-Encoding` (RFC 9110 §12.5.5).
-    const varying = [...fields, "vary", "accept-encoding"];
-    const { acceptCompression } = this.rule.rpc.options;
-    const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
-    if (coding === undefined || !mayCompress) return this.exchange.respond(httpStatus, varying, body, trailer);
+    const coding = mayCompress ? this.chooseCoding() : undefined;
+    const varying = varyByCoding(fields, coding);
+    if (coding === undefined) return this.exchange.respond(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];
     return coding.compress(body).then((compressed) => this.exchange.respond(httpStatus, encoded, compressed, trailer));
   }

@@ -58,6 +58,16 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
 }
 
 /**
+ * Returns the fields of a response whose coding depends on `Accept-Encoding` (RFC 9110 §12.5.5). With a coding, a strong
+ * ETag becomes weak, because it identifies the uncompressed representation (§8.8.3.3).
+ */
+export function varyByCoding(fields: HeaderFields, coding: object | undefined): HeaderFields {
+  const varying = [...fields, "vary", "accept-encoding"];
+  if (coding === undefined) return varying;
+  return varying.map((value, at) => (varying[at - 1] === "etag" && value.startsWith('"') ? `W/${value}` : value));
+}
+
+/**
  * Returns the media type with the highest weight in an `Accept` field (RFC 9110 §12.5.1). Between equal weights, a type
  * that the client names precedes `fallback`, and `fallback` precedes the types in `offered`. Returns `fallback` if the
  * client accepts no type. Ignores parameters.

@@ -1,8 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { type EveryTransport, fieldValue, type HttpRequest, openEveryTransport, transportNames
+import { type EveryTransport, exchangeFetch, fieldValue, type HttpRequest, openEveryTransport, transportNames
 } from "../../../../testing/src/index.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { createGateway } from "../../../src/index.ts";
 import { toRestHeader } from "../../../src/protocols/rest/response-header.ts";
 
 describe("toRestHeader()", () => {
@@ -129,4 +132,72 @@ test.each(paths)("a response of bytes at %s, has nosniff even if the handler all
 
 test.each(paths)("a response of bytes at %s, gets no added fields if its status has no body", async (path) => {
   expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
+});
+
+describe("the caching fields of a handler's response", () => {
+  let status = "200";
+  let etag = '"a"';
+  const setFields = ({ responseHeader }: { responseHeader: Headers }): void => {
+    responseHeader.set("status", status);
+    responseHeader.set("etag", etag);
+  };
+  const { fetch } = createGateway({
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }, context) => (setFields(context), { sensor }),
+        async *watchReadings(_, context) {
+          setFields(context);
+          yield {};
+          await nextTurn();
+          yield {};
+        },
+      }),
+    rest: {
+      rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/watch" } }],
+      service: () => ({ partialResponses: true }),
+    },
+  });
+  const mask = "x-goog-fieldmask";
+  const reading = `/sensors/${"s".repeat(2000)}/reading`;
+  const connect = `/greenhouse.v1.GreenhouseService/GetReading?encoding=json&message={"sensor":"${"s".repeat(2000)}"}`;
+
+  /** Requests a path, and returns the status, `ETag`, `Content-Encoding` and `Vary` of the response. */
+  const request = async (httpMethod: string, path: string, coding: string): Promise<readonly unknown[]> => {
+    const { httpStatus, header } = await exchangeFetch(fetch, {
+      httpMethod,
+      path,
+      header: [["accept-encoding", coding]],
+    });
+    return [httpStatus, ...["etag", "content-encoding", "vary"].map((name) => fieldValue(header, name))];
+  };
+
+  test.each([
+    { name: "a unary call", httpMethod: "GET", path: reading, vary: `${mask}, accept-encoding`, coded: true },
+    { name: "HEAD", httpMethod: "HEAD", path: reading, vary: `${mask}, accept-encoding`, coded: true },
+    { name: "a stream", httpMethod: "GET", path: "/watch", vary: `accept, ${mask}, accept-encoding`, coded: true },
+    { name: "HEAD of a stream", httpMethod: "HEAD", path: "/watch", vary: `accept, ${mask}, accept-encoding` },
+    { name: "a Connect GET", httpMethod: "GET", path: connect, vary: "accept-encoding", coded: true },
+  ])("weaken a strong ETag of $name with a coding", async ({ httpMethod, path, vary, coded = false }) => {
+    status = "200";
+    for (const coding of ["gzip", "br"]) {
+      etag = '"a"';
+      expect(await request(httpMethod, path, coding)).toEqual([200, 'W/"a"', coded ? coding : undefined, vary]);
+      etag = 'W/"b"';
+      expect(await request(httpMethod, path, coding)).toEqual([200, 'W/"b"', coded ? coding : undefined, vary]);
+    }
+    etag = '"c"';
+    expect(await request(httpMethod, path, "identity")).toEqual([200, '"c"', undefined, vary]);
+  });
+
+  test.each([
+    { name: "unary call", path: reading, vary: `${mask}, accept-encoding` },
+    { name: "stream", path: "/watch", vary: `accept, ${mask}, accept-encoding` },
+  ])("of a 304 to a $name are those of the 200, and a 204 has no Vary", async ({ path, vary }) => {
+    [status, etag] = ["304", '"a"'];
+    expect(await request("GET", path, "gzip")).toEqual([304, 'W/"a"', undefined, vary]);
+    expect(await request("GET", path, "identity")).toEqual([304, '"a"', undefined, vary]);
+    expect(await request("HEAD", path, "gzip")).toEqual([304, 'W/"a"', undefined, vary]);
+    status = "204";
+    expect(await request("HEAD", path, "gzip")).toEqual([204, '"a"', undefined, undefined]);
+  });
 });
