@@ -243,6 +243,21 @@ test("a store's check writes only if no plant was deleted recently", async () =>
   expect(await countWrites()).toBe(0);
 });
 
+test("onBatch gets the calls of each batch, and the error of one that fails", async () => {
+  await using opened = await openStoreWith(server, [1n, 2n, 3n]);
+  const events: unknown[] = [];
+  const onBatch = (calls: readonly unknown[]) => {
+    events.push(calls);
+    return (error?: unknown) => void events.push(error);
+  };
+  await using store = closing(await opened.reopen({ onBatch }));
+  const [first, second, third] = [deleteCall(), deleteCall(), deleteCall()];
+  await Promise.all([store.delete(1n, first), store.delete(2n, second)]);
+  await opened.database.failDeletions();
+  await store.delete(3n, third).catch(() => undefined);
+  expect(events).toEqual([[first, second], undefined, [third], expect.any(Error)]);
+});
+
 test("a store that is opened while its server is unreachable reports no waiting deletions", async () => {
   const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
   onTestFinished(() => store.close());
