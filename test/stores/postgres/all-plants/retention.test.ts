@@ -1,88 +1,99 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { closing } from "@protoport/testing/process";
 import { dropOldRecords, startRetention } from "../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../../../src/stores/postgres/delete/store-tables.ts";
-import { storeSchema } from "../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../src/stores/postgres/server/session.ts";
 import { retentionIntervalMs, type Upkeep } from "../../../../src/stores/contract/store-options.ts";
+import { runSql, schemaOf, startPostgresOfFile } from "../../../support/plants/index.ts";
 
-// Retention in a PostgreSQL is tested in suites/long.
+const server = await startPostgresOfFile();
 
-/** Returns a session for slices whose next records have these times in µs. Each slice drops `count` records. */
-function sessionOf(times: readonly (number | Error | null)[], count = 3) {
-  const left = [...times];
-  const [values, events]: [unknown[], string[]] = [[], []];
-  const session = Object.assign(new Session(readServerUrl("postgres://localhost/plants")), {
-    transact: (_begin: string, work: () => Promise<unknown>) => work(),
-    query: async () => {
-      const time = left.shift() ?? null;
-      if (time instanceof Error) throw time;
-      return time === null ? [] : [[String(time)]];
-    },
-    change: async (_sql: string, [, fromUs, untilUs]: readonly unknown[]) => (values.push([fromUs, untilUs]), count),
-    discard: () => events.push("discard"),
-    close: async () => void events.push("close"),
-  });
-  return { session, values, events };
-}
+/** Adds records with these times, in µs since 1970. */
+const addRecords = (url: string, timesSql: string): Promise<unknown> =>
+  runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT 1, to_timestamp(us / 1e6), '', '', gen_random_uuid() FROM ${timesSql} AS us`,
+  );
 
-const schema = storeSchema("public");
+/** Returns the times of the remaining records. */
+const timesIn = async (url: string): Promise<unknown[]> =>
+  (await runSql(url, "SELECT (extract(epoch FROM deleted_at) * 1e6)::int AS us FROM deletions ORDER BY 1")).map(
+    ({ us }) => us,
+  );
+
+/** Runs SQL before each statement that drops records. */
+const addTrigger = (url: string, each: "ROW" | "STATEMENT", sql: string): Promise<unknown> =>
+  runSql(
+    url,
+    `CREATE SEQUENCE slices; CREATE FUNCTION run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${sql} RETURN NULL; END $$;
+     CREATE TRIGGER run BEFORE DELETE ON deletions FOR EACH ${each} EXECUTE FUNCTION run()`,
+  );
 
 test.for([
-  ["before the next record's time, even if a trigger keeps its records", 9, 9],
-  ["after the records with the start time if they fill the slice", 5, 6],
-  ["nowhere if no further record is expired", null, undefined],
-] as const)("a slice that starts at 5 ends %s", async ([, next, reachedTimeUs]) => {
-  const { session, values } = sessionOf([next], 0);
-  const slice = await dropOldRecords(session, schema, 1, { max: 3, fromUs: 5 });
-  const isMore = reachedTimeUs !== undefined;
-  expect(slice).toEqual(isMore ? { count: 0, isMore, reachedTimeUs } : { count: 0, isMore });
-  expect(values).toEqual([[5, reachedTimeUs ?? null]]);
+  ["before the next record's time, even if a trigger keeps its records", [5, 6, 7, 9], true, 9, [5, 6, 7, 9]],
+  ["after the records with the start time if they fill the slice", [5, 5, 5, 5, 6], false, 6, [6]],
+  ["nowhere if no further record is expired", [4, 5, 6, 7], false, undefined, [4]],
+] as const)("a slice that starts at 5 ends %s", async ([, times, isKept, reachedTimeUs, left]) => {
+  const url = await server.createPlants();
+  await addRecords(url, `unnest(ARRAY[${times.join()}])`);
+  if (isKept) await addTrigger(url, "ROW", "");
+  await using session = closing(new Session(readServerUrl(url)));
+  const slice = await dropOldRecords(session, schemaOf(session), 1, { max: 3, fromUs: 5 });
+  const [isMore, count] = [reachedTimeUs !== undefined, times.length - left.length];
+  expect(slice).toEqual(isMore ? { count, isMore, reachedTimeUs } : { count, isMore });
+  expect(await timesIn(url)).toEqual(left);
 });
 
-/** Starts retention with fake timers. */
-function retain(times: readonly (number | Error | null)[], count?: number, hasDeletedSince = () => false) {
+/** Starts retention with fake timers, of this many records. A slice has 20,000. */
+async function retain(records: number, sliceSql: string = "", hasDeletedSince = () => false) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
-  const opened = sessionOf(times, count);
+  const url = await server.createPlants();
+  await addRecords(url, `generate_series(1, ${records})`);
+  await addTrigger(url, "STATEMENT", `PERFORM nextval('slices'); ${sliceSql}`);
+  const session = new Session(readServerUrl(url));
   const reports: Upkeep[] = [];
-  const tables = { ...singleServer(schema), dropPause: 500_000 };
+  const tables = { ...singleServer(schemaOf(session)), dropPause: 500_000 };
   const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
-  const options = { keptMs: 1, tablesOn: async () => tables, hasDeletedSince, onUpkeep };
-  return { ...opened, reports, stop: startRetention(opened.session, options) };
+  const stop = startRetention(session, { keptMs: 1, tablesOn: async () => tables, hasDeletedSince, onUpkeep });
+  return { url, session, reports, stop };
 }
 
 const dropped = (count: number) => ({ kind: "records-dropped", count, lastedMs: expect.any(Number) });
 
 test("retention drops slice after slice, and again after each interval, until it is stopped", async () => {
-  const { values, events, reports, stop } = retain([7, null, null]);
-  await expect.poll(() => reports).toEqual([dropped(6)]);
-  expect([values, events]).toEqual([[[0, 7], [7, null]], ["discard"]]); // oxfmt-ignore
+  const { url, session, reports, stop } = await retain(20_001);
+  await expect.poll(() => reports, { interval: 5 }).toEqual([dropped(20_001)]);
+  expect([session.processId, await timesIn(url)]).toEqual([undefined, []]);
+  await addRecords(url, "generate_series(1, 3)");
   vi.advanceTimersByTime(retentionIntervalMs);
-  await expect.poll(() => reports).toEqual([dropped(6), dropped(3)]);
-  expect(values.at(-1)).toEqual([0, null]);
+  await expect.poll(() => reports, { interval: 5 }).toEqual([dropped(20_001), dropped(3)]);
   await stop();
-  expect([events, vi.getTimerCount()]).toEqual([["discard", "discard", "close"], 0]);
+  expect([session.processId, vi.getTimerCount()]).toEqual([undefined, 0]);
+  await expect(session.query("SELECT")).rejects.toThrow("the session is closed");
 });
 
 test("retention reports what it dropped before an error, and the error", async () => {
-  const { events, reports, stop } = retain([7, new Error("the server is gone")]);
-  const failed = { kind: "retention-failed", problem: "the server is gone", lastedMs: expect.any(Number) };
-  await expect.poll(() => reports).toEqual([dropped(3), failed]);
-  expect(events).toEqual(["discard"]);
+  const { session, reports, stop } = await retain(20_001, "IF currval('slices') = 2 THEN RAISE 'no'; END IF;");
+  const failed = { kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) };
+  await expect.poll(() => reports, { interval: 5 }).toEqual([dropped(20_000), failed]);
+  expect(session.processId).toBe(undefined);
   await stop();
 });
 
 test("stopping retention ends its pause between slices, and reports the dropped records but no error", async () => {
-  const { values, reports, stop } = retain([7, 8, null], 3, () => true);
-  await expect.poll(() => values).toHaveLength(1);
+  const { url, reports, stop } = await retain(20_002, "", () => true);
+  await expect.poll(() => timesIn(url), { interval: 5 }).toEqual([20_001, 20_002]);
   await stop();
-  expect([values.length, reports]).toEqual([1, [dropped(3)]]);
+  expect([await timesIn(url), reports]).toEqual([[20_001, 20_002], [dropped(20_000)]]);
 });
 
 test("retention neither reports nor pauses if no record is expired", async () => {
-  const { events, reports, stop } = retain([null], 0, () => true);
-  await expect.poll(() => events).toEqual(["discard"]);
+  const { url, session, reports, stop } = await retain(0, "", () => true);
+  await expect.poll(() => runSql(url, "SELECT is_called FROM slices"), { interval: 5 }).toEqual([{ is_called: true }]);
+  await expect.poll(() => session.processId, { interval: 5 }).toBe(undefined);
   await stop();
   expect(reports).toEqual([]);
 });
