@@ -3,21 +3,20 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { packedHouses } from "../../support/package/packed-houses.ts";
-import { type CommandLine, freePort, projectFolder, startProgram } from "@protoport/testing/process";
+import { type CommandLine, freePort, installRuntime, projectFolder, startProgram } from "@protoport/testing/process";
 
 // Runs the commands in the comments of both houses' examples, in a project with the packages, on free ports.
 
 const folders = ["examples", "protoport/examples"];
 const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.3.0" };
-const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
 
 /** The programs that `npx` and PATH resolve for a command's first word. */
 const programs: Readonly<Record<string, readonly [file: string, ...args: string[]]>> = {
   node: [process.execPath],
   next: [process.execPath, "node_modules/next/dist/bin/next"],
-  bun: ["node_modules/@oven/bun-linux-x64/bin/bun"],
-  deno: ["node_modules/@deno/linux-x64-glibc/deno"],
+  bun: [await installRuntime("@oven/bun-linux-x64@1.4.5")],
+  deno: [await installRuntime("@deno/linux-x64-glibc@2.9.6")],
 };
 
 const dependenciesOf = (example: string): Readonly<Record<string, string>> =>
@@ -28,7 +27,7 @@ let user: UserProject;
 beforeAll(() => {
   user = createUserProject();
   const own = Object.values(packedHouses());
-  const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...runtimes, ...next });
+  const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
   for (const folder of folders)

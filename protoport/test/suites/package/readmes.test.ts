@@ -1,15 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
-import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
-import { createUserProject, type UserProject } from "../../support/package/user-project.ts";
-import { type CommandLine, freePort, startProgram } from "@protoport/testing/process";
+import { type ScopeRegistry, serveTarballs } from "../../support/package/local-registry.ts";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { buildStep, type CommandLine, freePort, startProgram } from "@protoport/testing/process";
 
 // Tests the packages' READMEs. Installs their packages from a registry, runs their programs unchanged, and compares
 // what their commands print. Ports are replaced by free ones.
@@ -22,12 +22,11 @@ const here = (text: string): string =>
   text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
 
 type Server = { readonly words: readonly string[]; readonly port: string };
-let registry: LocalRegistry;
+let registry: ScopeRegistry;
 const generated = createUserProject();
 
 beforeAll(async () => {
-  registry = await startRegistry();
-  await publishPackages(registry);
+  registry = await serveTarballs(Object.values(packed()));
   generateGreetCode(generated.path);
 });
 afterAll(() => {
@@ -38,6 +37,12 @@ afterAll(() => {
 function programsOf(page: string): Map<string, string> {
   const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
   return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));
+}
+
+async function installFrom({ url }: ScopeRegistry, command: string, folder: string): Promise<void> {
+  writeFileSync(join(folder, ".npmrc"), `@protoport:registry=${url}/\n`);
+  const environment = { npm_config_prefer_offline: "true" };
+  await buildStep("bash", ["-c", `${command} --no-audit --no-fund`], { folder, environment });
 }
 
 async function startServer(project: UserProject, { words, port }: Server): Promise<CommandLine> {
@@ -73,7 +78,7 @@ describe.each(pages)("%s", (page) => {
     const installs = commands.filter((command) => command.startsWith("npm install "));
     const companion = companions[page];
     if (companion !== undefined) installs.push("npm install @protoport/gateway @protoport/proxy");
-    for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
+    for (const install of installs) await installFrom(registry, install, project.path);
     const own = programsOf(page);
     const started =
       companion === undefined

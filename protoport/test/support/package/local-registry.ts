@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { buildStep, listenOnLoopback, projectFolder } from "@protoport/testing";
-import { protoportPackages, readManifest } from "../../../tools/build/manifest.ts";
+import { readManifest } from "../../../tools/build/manifest.ts";
 import { publicationsOf } from "../../../tools/build/publications.ts";
 import { createUserProject } from "./user-project.ts";
 
@@ -16,7 +17,7 @@ export interface LocalRegistry extends Disposable {
 }
 
 /** Starts a {@link LocalRegistry}. @param own - matches the names of packages that only this registry has */
-export async function startRegistry(own: RegExp = /protoport/): Promise<LocalRegistry> {
+export async function startRegistry(own: RegExp): Promise<LocalRegistry> {
   /** The published documents by package name, and their tarballs by path. */
   const packages = new Map<string, unknown>();
   const files = new Map<string, Buffer>();
@@ -63,7 +64,7 @@ export type PrintedPublication = { readonly id: string; readonly printed: string
 /** Publishes packages from dist/, in this order, with the release commands, but without provenance. */
 export async function publishPackages(
   { run }: LocalRegistry,
-  built: readonly string[] = protoportPackages,
+  built: readonly string[],
 ): Promise<readonly PrintedPublication[]> {
   const { path } = createUserProject();
   const folders = built.map((name) => `./dist/${name}`).join(" ");
@@ -77,4 +78,38 @@ export async function publishPackages(
   }
   rmSync(path, { recursive: true });
   return publications;
+}
+
+/** A registry on this machine for the packages of one scope. */
+export interface ScopeRegistry extends Disposable {
+  readonly url: string;
+}
+
+/**
+ * Starts a registry that has these tarballs. A project whose `.npmrc` has this registry for the tarballs' scope gets all
+ * other packages from its usual registry or from npm's cache, unlike with {@link startRegistry}.
+ */
+export async function serveTarballs(tarballs: readonly string[]): Promise<ScopeRegistry> {
+  const contents = new Map<string, string | Buffer>();
+  const server = createServer((request, response) => {
+    const content = contents.get(decodeURIComponent(request.url ?? "").slice(1));
+    // A later registry with the same port may have another build of the packages.
+    response.setHeader("cache-control", "no-store");
+    if (content === undefined) response.writeHead(404).end("{}");
+    else response.end(content);
+  });
+  const url = await listenOnLoopback(server);
+  for (const tarball of tarballs) {
+    const packed = readFileSync(tarball);
+    const words = ["--extract", "--to-stdout", "--file", tarball, "package/package.json"];
+    const manifest: Readonly<Record<"name" | "version", string>> = JSON.parse(
+      execFileSync("tar", words, { encoding: "utf8" }),
+    );
+    const { name, version } = manifest;
+    const path = `${name}/-/${basename(tarball)}`;
+    const integrity = `sha512-${createHash("sha512").update(packed).digest("base64")}`;
+    const versions = { [version]: { ...manifest, dist: { tarball: `${url}/${path}`, integrity } } };
+    contents.set(name, JSON.stringify({ name, "dist-tags": { latest: version }, versions })).set(path, packed);
+  }
+  return { url, [Symbol.dispose]: () => void server.close() };
 }

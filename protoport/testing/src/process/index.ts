@@ -14,6 +14,7 @@ export * from "./child-program.ts";
 export * from "./command-line.ts";
 export * from "./free-port.ts";
 export * from "./kill-process-tree.ts";
+export * from "./runtimes.ts";
 export * from "./signal-at-load.ts";
 export * from "./temp-folder.ts";
 export * from "./tools-folder.ts";
