@@ -1,8 +1,9 @@
 import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTcpServer, type Server } from "node:net";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { fileCheckIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
 import { startOnLoopback } from "@protoport/testing/http";
 import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { runCommand } from "../support/process/run-command.ts";
@@ -86,12 +87,15 @@ test.each<[name: string, enter: (folder: TempFolder) => void, problem: string, o
       }, "its schema has version 99", "its schema has version 99"],
   ],
 )("check reports a %s from a running server", async (_name, enter, problem, own) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
   using folder = createTempFolder();
   createStore(folder.file("volume.db"));
   symlinkSync("volume.db", folder.file("plants.db"));
   await using served = await serve(folder);
   expect(await served.status()).toBe(200);
   enter(folder);
+  vi.advanceTimersByTime(fileCheckIntervalMs);
   await expect.poll(served.status).toBe(503);
   const { exitCode, err } = await runCommand(["check"], served.environment);
   const [answer = "", ...others] = err;
