@@ -270,6 +270,27 @@ describe("an unusable option", () => {
       ["a value for endpoints that is not an array",
         () => call(createGateway, { routes, endpoints: { path: "/a", open: true, handle } }),
         'option "endpoints" of createGateway must be an array, got an object'],
+      ...[Number.NaN, -1, 1.5].flatMap((ms): [string, () => unknown, string][] => {
+        const wrong = { closeTimeoutMs: ms };
+        const timing = { refreshMs: ms };
+        return [
+          [`cors.maxAgeSeconds: ${ms}`, () => createGateway({ routes, cors: { origins: "*", maxAgeSeconds: ms } }),
+            `option "cors.maxAgeSeconds" of createGateway must be an integer between 0 and 9007199254740991, got ${ms}`],
+          [`closeTimeoutMs: ${ms}`, () => call(expressConnectMiddleware, { routes, ...wrong }),
+            `option "closeTimeoutMs" of the plugin must be an integer between 0 and Infinity, got ${ms}`],
+          ...(["delayMs", "timeoutMs"] as const).map((name): [string, () => unknown, string] => [`${name}: ${ms}`,
+            () => drainGracefully({ drain: async () => undefined }, readiness, { delayMs: 0, timeoutMs: 0, [name]: ms }),
+            `option "${name}" of drainGracefully must be an integer between 0 and`]),
+          ...["readMaxBytes", "defaultTimeoutMs"].map((name): [string, () => unknown, string] => [`${name}: ${ms}`,
+            () => createRestTransport({ baseUrl: "https://a.example", [name]: ms }),
+            `option "${name}" of createRestTransport must be an integer between `]),
+          [`timing.refreshMs: ${ms}`, () => openTokenVerifier({ jwt: [{ ...source, timing }] }, silentLog),
+            'option "jwt[0].timing.refreshMs" of openTokenVerifier must be an integer between 1 and 2147483647'],
+          [`introspection.timeoutMs: ${ms}`, () => call(openTokenVerifier,
+            { introspection: { url: "a", clientId: "", clientSecretFile: "b", timeoutMs: ms } }, silentLog),
+            'option "introspection.timeoutMs" of openTokenVerifier must be an integer between 1 and 2147483647'],
+        ];
+      }),
       ["a value for limits that is not an object", () => call(createGateway, { routes, limits: 1 }),
         'option "limits" of createGateway must be an object, got number'],
       ["a value for jwt that is not an array", () => call(openTokenVerifier, { jwt: {} }, silentLog),

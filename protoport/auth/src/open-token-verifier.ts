@@ -1,4 +1,4 @@
-import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
+import { arrayOf, integerBetween, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { type OperatorLog, parsed, type ParseResult, problemsOf, watchFile, withProblems } from "./inputs/index.ts";
 import { type IntrospectionSource, openIntrospectionVerifier } from "./introspection/open-introspection-verifier.ts";
 import type { KeyTiming } from "./jwt/fetched-keys.ts";
@@ -39,14 +39,16 @@ export interface TokenSources {
 /** The sources' names, for problems that operators read. */
 export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
+const timerMs = integerBetween(1, 2 ** 31 - 1);
+
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
-  refreshMs: true,
-  usableMs: true,
-  unknownKeyGapMs: true,
-  coolDownMs: true,
-  fetchMs: true,
-  backOffMs: true,
-  maxBackOffMs: true,
+  refreshMs: timerMs,
+  usableMs: integerBetween(0, Number.POSITIVE_INFINITY),
+  unknownKeyGapMs: integerBetween(0, Number.POSITIVE_INFINITY),
+  coolDownMs: integerBetween(0, Number.POSITIVE_INFINITY),
+  fetchMs: timerMs,
+  backOffMs: timerMs,
+  maxBackOffMs: timerMs,
 };
 
 const introspectionSourceNames: OptionNames<IntrospectionSource> = {
@@ -56,7 +58,7 @@ const introspectionSourceNames: OptionNames<IntrospectionSource> = {
   audiences: true,
   subjectClaim: true,
   enforceScopes: true,
-  timeoutMs: true,
+  timeoutMs: timerMs,
 };
 
 const jwtSourceNames: OptionNames<JwtSource> = {

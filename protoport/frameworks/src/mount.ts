@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "@protoport/gateway";
 import { runLater } from "@protoport/gateway/exchange";
-import { refuseIgnoredOptions, requireObject } from "@protoport/gateway/options";
+import { integerBetween, refuseIgnoredOptions, refuseUnknownOptions, requireObject } from "@protoport/gateway/options";
 
 /** Options for all plugins. `createGateway` options that concern a framework application are included. */
 export interface MountOptions<Request extends object> extends Omit<
@@ -74,6 +74,7 @@ type MountedResponse = Parameters<NodeHandler>[1];
 
 /** 10 s give unary calls time to complete, and end before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
+const closeOptionNames = { closeTimeoutMs: integerBetween(0, Number.POSITIVE_INFINITY) };
 
 /** Milliseconds in which aborted calls can send their status. A handler that ignores its signal never sends one. */
 const maxStatusMs = 1_000;
@@ -93,6 +94,7 @@ export class CallCloser {
 
   constructor(closeTimeoutMs: number | undefined, shutdownSignal: AbortSignal | undefined) {
     const { signal } = this.#closing;
+    refuseUnknownOptions({ closeTimeoutMs }, closeOptionNames, "the plugin");
     this.timeoutMs = closeTimeoutMs ?? closeTimeoutMsDefault;
     this.signal = shutdownSignal === undefined ? signal : AbortSignal.any([shutdownSignal, signal]);
   }

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectError, ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import type { Admit, AdmitProcedure, NodeHandler } from "@protoport/gateway";
 import { toErrorDefault } from "@protoport/gateway/forward";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
@@ -210,7 +210,7 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
   };
   const { requireChecked } = options.admit ?? {};
   const mount = createMount<Parameters<NodeHandler>[0]>({
-    toError: nestErrorToConnect,
+    toError: (thrown) => fromHttpException(thrown) ?? toErrorDefault(thrown),
     ...options,
     admit: Object.assign(admit, { requireChecked }),
   });
@@ -221,10 +221,6 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
       mount.serve(request, request, response, next);
     },
   };
-}
-
-function nestErrorToConnect(thrown: unknown): ConnectError {
-  return fromHttpException(thrown) ?? toErrorDefault(thrown);
 }
 
 /** Returns a provider. Refuses a provider that lacks a method, because types do not check JavaScript code. */

@@ -2,6 +2,7 @@
 export {
   arrayOf,
   findMisspelled,
+  integerBetween,
   isProduction,
   matcherOf,
   NamePatterns,

@@ -31,7 +31,13 @@ import {
 import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { concatBytes, defaultReadMaxBytes, maxTimerMs } from "@protoport/gateway/exchange";
 import { ignoredJsonOptions, jsonOptionNames, memoize, maxMessageBytes } from "@protoport/gateway/messages";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
+import {
+  integerBetween,
+  type OptionNames,
+  refuseIgnoredOptions,
+  refuseUnknownOptions,
+  required,
+} from "@protoport/gateway/options";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/rest";
 import { pageLocation, RestCalls } from "./rest-calls.ts";
 import type { ReadErrorBody } from "./response-error.ts";
@@ -89,8 +95,8 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   jsonOptions: jsonOptionNames,
   readErrorBody: true,
   onUnbound: true,
-  readMaxBytes: true,
-  defaultTimeoutMs: true,
+  readMaxBytes: integerBetween(1, maxMessageBytes),
+  defaultTimeoutMs: integerBetween(0, maxTimerMs),
 };
 
 /** The protobuf-es JSON option that is refused because it would have no effect, with the reason. */

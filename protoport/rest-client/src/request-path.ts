@@ -69,8 +69,10 @@ function expandVariable(
   if (invalidPiece !== undefined)
     throw new RefusalError(`${name}: must not contain the path segment "${invalidPiece}"`);
   const segments = isMultiSegment ? pieces : [text];
-  if (!fits(segments, template))
-    throw new RefusalError(`${name}: does not match "${template.map(printPathSegment).join("/")}"`);
+  if (!fits(segments, template)) {
+    const printed = template.map((segment) => (segment.kind === "literal" ? segment.text : segment.kind)).join("/");
+    throw new RefusalError(`${name}: does not match "${printed}"`);
+  }
   const literals = literalsAt(segments.length, template);
   return segments.map((segment, at) =>
     literals.has(at) ? printTemplateLiteral(segment) : escapeUrlValue(name, segment),
@@ -93,10 +95,6 @@ function literalsAt(length: number, template: readonly TemplateSegment[]): Reado
     literals.set(wildcardIndex >= 0 && at > wildcardIndex ? at + length - template.length : at, segment.text);
   }
   return literals;
-}
-
-function printPathSegment(segment: TemplateSegment): string {
-  return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
 // A server that follows google/api/http.proto must match the path with `rule` and `values`. Some servers decode

@@ -104,7 +104,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   async function check(force: boolean): Promise<void> {
     const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return record.recordRejection(stats.problems);
-    const fingerprint = stats.value.map(statsFingerprintOf).join();
+    const fingerprint = stats.value.map((s) => `${s.dev}:${s.ino}:${s.size}:${s.mtimeMs}:${s.ctimeMs}`).join();
     // A file is read when two checks in a row see the same fingerprint, because a file being written may be incomplete.
     const isStable = fingerprint === lastFingerprint;
     lastFingerprint = fingerprint;
@@ -148,10 +148,6 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
       clearTimeout(timer);
     },
   };
-}
-
-function statsFingerprintOf(stats: Stats): string {
-  return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
 }
 
 function digestOfTexts(texts: readonly string[]): string {

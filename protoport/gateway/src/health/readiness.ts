@@ -1,4 +1,4 @@
-import { refuseUnknownOptions, required, requireObject } from "../http/index.ts";
+import { integerBetween, maxTimerMs, refuseUnknownOptions, required, requireObject } from "../http/index.ts";
 
 /** A part of the server that may fail, such as a database connection. */
 export interface ServerPart {
@@ -73,6 +73,8 @@ export interface DrainTimes {
 /** The defaults for {@link DrainTimes}. The sum is below the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
+const milliseconds = integerBetween(0, maxTimerMs, required);
+
 /** The maximum in milliseconds for each of the {@link DrainTimes}. Values above an hour are most likely typos. */
 export const maxDrainMs = 3_600_000;
 
@@ -83,14 +85,14 @@ export const maxDrainMs = 3_600_000;
  *
  * @param server - a gateway or a proxy
  * @returns a promise that resolves when the last call has ended, at the latest after the sum of both times
- * @throws TypeError for unknown or missing times
+ * @throws TypeError for unknown, missing or invalid times
  */
 export async function drainGracefully(
   server: { drain(timeoutMs: number): Promise<void> },
   readiness: Pick<Readiness, "startDraining">,
   times: DrainTimes,
 ): Promise<void> {
-  refuseUnknownOptions(times, { delayMs: required, timeoutMs: required }, "drainGracefully");
+  refuseUnknownOptions(times, { delayMs: milliseconds, timeoutMs: milliseconds }, "drainGracefully");
   const { delayMs, timeoutMs } = times;
   readiness.startDraining();
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));

@@ -56,13 +56,13 @@ export function stringOr(names: object): OptionCheck {
 }
 
 /** Marks an option that is an integer between `min` and `max`. With the `max` Infinity, Infinity is accepted too. */
-export function integerBetween(min: number, max: number): OptionCheck {
+export function integerBetween(min: number, max: number, kind?: typeof required): OptionCheck {
   return new OptionCheck((value, owner, path) => {
     const isInteger = Number.isInteger(value) || value === Number.POSITIVE_INFINITY;
     if (isInteger && Number(value) >= min && Number(value) <= max) return [];
     const got = typeof value === "number" ? String(value) : typeOf(value);
     return [`option "${path}" of ${owner} must be an integer between ${min} and ${max}, got ${got}`];
-  });
+  }, kind);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
-import { type Exchange, isToken, type OptionNames, required, withCode } from "../http/index.ts";
+import { type Exchange, integerBetween, isToken, type OptionNames, required, withCode } from "../http/index.ts";
 
 /** Options for {@link createCors}: the allowed origins, and the header fields that pages may send and read. */
 export interface CorsOptions {
@@ -21,7 +21,7 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
   origins: required,
   allowedHeaders: true,
   exposedHeaders: true,
-  maxAgeSeconds: true,
+  maxAgeSeconds: integerBetween(0, Number.MAX_SAFE_INTEGER),
 };
 
 /** The CORS protocol in the Fetch standard (§3.2). Header fields are a list of name, value, name, value, … */

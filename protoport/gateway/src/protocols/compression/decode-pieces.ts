@@ -67,7 +67,8 @@ export async function* decodePieces(
   let remainingBytes = freeBytes;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
-      if ((remainingBytes -= piece.byteLength) < -encodedBytes * maxDecodedRatio) throw ratioExceededError();
+      if ((remainingBytes -= piece.byteLength) < -encodedBytes * maxDecodedRatio)
+        throw problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${maxDecodedRatio} times its size`);
       yield piece;
     }
   } catch (error) {
@@ -93,10 +94,6 @@ function isDecoderError(error: unknown): boolean {
 
 function invalidEncodingError(coding: string): ConnectError {
   return problem("ERR_ENCODING_INVALID", `the body is not valid ${coding}`);
-}
-
-function ratioExceededError(): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${maxDecodedRatio} times its size`);
 }
 
 /** Returns `node:zlib`, and loads the module on first use. Loading takes 3 ms and 3 MB. */
