@@ -258,6 +258,31 @@ test("onBatch gets the calls of each batch, and the error of one that fails", as
   expect(events).toEqual([[first, second], undefined, [third], expect.any(Error)]);
 });
 
+const changingSql = `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS
+     $$ BEGIN UPDATE plants SET id = OLD.id WHERE id = OLD.id; RETURN OLD; END $$;
+   CREATE TRIGGER change BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION change()`;
+
+/** 1,000 different characters with three bytes each, which PostgreSQL cannot compress. */
+const longSubject = Array.from({ length: 1_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7_919) % 20_000))).join(
+  "",
+);
+
+test.each([
+  { name: "whose trigger changes its row", sql: changingSql, subject: "" },
+  { name: "whose subject is too long for an index", sql: "CREATE INDEX ON deletions (subject)", subject: longSubject },
+])("a batch deletes all but a plant $name", async ({ sql, subject }) => {
+  await using opened = await openStoreWith(server, [1n, 2n, 3n]);
+  await runSql(opened.url, sql);
+  const calls = [1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall(id === 2n ? { subject } : {})));
+  const unavailable = expect.objectContaining({ errorCode: "ERR_STORE_UNAVAILABLE" });
+  expect(await Promise.all(calls.map((call) => call.catch((fault: unknown) => fault)))).toEqual([
+    true,
+    unavailable,
+    true,
+  ]);
+  expect(await opened.plants()).toEqual([2n]);
+});
+
 test("a store that is opened while its server is unreachable reports no waiting deletions", async () => {
   const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
   onTestFinished(() => store.close());

@@ -8,7 +8,7 @@ import { sqlStateOf } from "../server/connect.ts";
  * - `retry`: Repeated on a new connection, because of other transactions, a missing resource or a failover.
  * - `unknown`: Repeated, too. The deletion records then show which plants were deleted.
  * - `refused`: The database protects a plant. The batch is halved, so that only the protected plants fail.
- * - `broken`: A trigger has failed, but not to protect a plant. Also halved. A later call may delete the plants.
+ * - `broken`: A trigger or an index has failed, but not to protect a plant. Also halved. A later call may succeed.
  * - `locked`: A row or key that a plant depends on is locked. Also halved. The plants are tried again later.
  * - `fail`: The statement would fail again.
  */
@@ -24,10 +24,12 @@ export const concernsPlants: ReadonlySet<Verdict> = new Set(["refused", "broken"
  * many other reasons.
  */
 export const faultTable: ReadonlyMap<string, readonly [verdict: Verdict, within?: Verdict]> = new Map([
-  // Serialization failures and deadlocks are rolled back. The server is starting, stopping, recovering or read-only.
-  ...codes("40001 40P01 57P03 25006", "retry"),
-  // Disk space, memory, connections and other resources, or those of a trigger.
-  ...codes("53", "retry", "broken"),
+  // Serialization failures and deadlocks are rolled back.
+  ...codes("40001 40P01", "retry"),
+  // The server lacks resources, or is starting, stopping, recovering or read-only, or a trigger's other server is.
+  ...codes("53 57P03 25006", "retry", "broken"),
+  // A trigger has changed a row that the statement deletes. A record exceeds a limit, such as that of an index.
+  ...codes("27 54", "broken"),
   // A timeout for a lock.
   ...codes("55P03", "retry", "locked"),
   // A cancelled statement. A pooler may send its error as the response to the next statement.
