@@ -144,7 +144,7 @@ export class BatchRun {
       const used = call.idempotencyKey === undefined ? [] : (byKey.get(call.idempotencyKey) ?? []);
       const own = used.find(([usedFor]) => usedFor === plant);
       if (own !== undefined || (used.length > 0 && !this.#tables.isDistributed))
-        return own?.[2] === call.subject ? "deleted" : "key-reused";
+        return own?.[2] === call.subject || doubts.includes(own?.[3] ?? "") ? "deleted" : "key-reused";
       if (existing.has(plant)) return "locked";
       const isOwn = tokensOf.get(plant)?.some(([, , , token]) => doubts.includes(token ?? ""));
       return isOwn === true ? "deleted" : "absent";

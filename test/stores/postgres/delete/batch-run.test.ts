@@ -301,6 +301,17 @@ describe("a batch in doubt", () => {
     await Promise.all([lost.end(), refusing.end(), session.close()]);
   });
 
+  test("is deleted by its lost attempt although a trigger has changed the subject of its key", async () => {
+    const url = await createPlantsUpTo(server, 0);
+    const [own, token] = [callerWith(1n, "a"), randomUUID()];
+    own.doubts.push(token);
+    const values = `VALUES (1, 'CHANGED', '', '${token}', 'a')`;
+    await runSql(url, `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key) ${values}`);
+    await using session = closing(openSession(url));
+    const { outcomes } = await new BatchRun(session, tablesOf(url)).run([own, callerWith(1n, "a")]);
+    expect(outcomes).toEqual(["deleted", "key-reused"]);
+  });
+
   test("reports a recorded plant as deleted even if it exists again", async () => {
     const url = await createPlantsUpTo(server, 2);
     await using proxy = await startCuttingProxy(server.socketFolder);
