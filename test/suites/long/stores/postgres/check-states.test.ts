@@ -49,7 +49,7 @@ const states: readonly State[] = [
     words: "another transaction holds a lock on a table" },
   { name: "the table deletions is locked", enter: (url) => lockTable(url, "deletions"), isReady: false,
     words: "another transaction holds a lock on a table" },
-  { name: "the disk is full", enter: (url) => failAlways(url, "INSERT ON deletions", "53100"), isReady: false,
+  { name: "each deletion is cut off", enter: (url) => failAlways(url, "INSERT ON deletions", "57P01"), isReady: false,
     words: ": no" },
   { name: "ALTER ROLE makes sessions read-only",
     enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} SET ${readOnly} = on`), isReady: false,
