@@ -56,7 +56,7 @@ test("after a reload, two upstreams with equal settings keep separate connection
 });
 
 test.each([
-  "addresses: [dns:b:1]",
+  "addresses: [dns:localhost:2]",
   "connections: 2",
   "keepaliveMs: 2",
   "resolveEveryMs: 2",
@@ -65,8 +65,8 @@ test.each([
   "tls: {}",
   "tls: { servername: b }",
 ])("adding or removing `%s` by reloads replaces an upstream's connections", async (setting) => {
-  const [before, after] = ["addresses: [dns:a:1]", setting]
-    .map((each) => (each.startsWith("addresses") ? each : `addresses: [dns:a:1], ${each}`))
+  const [before, after] = ["addresses: [dns:localhost:1]", setting]
+    .map((each) => (each.startsWith("addresses") ? each : `addresses: [dns:localhost:1], ${each}`))
     .map((settings) => `upstreams: [{ descriptors: reflection, ${settings} }]`);
   const old = await open(before ?? "");
   const next = await open(after ?? "", old);
