@@ -88,8 +88,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
     const expected = [200, want.length === 0 ? "{}" : `{"count":${want.length}}`];
-    expect([response.httpStatus, response.body.toString()]).toEqual(expected);
-    expect(received).toEqual(want);
+    expect([[response.httpStatus, response.body.toString()], received]).toEqual([expected, want]);
     // The result does not depend on how the body is split, even into single octets.
     received.length = 0;
     using upload = await open(greenhouse);

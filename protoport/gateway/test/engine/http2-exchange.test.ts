@@ -107,8 +107,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
     await connection.settle();
     response.resolve({});
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
-    expect(faults).toEqual([]);
+    expect([await greenhouse.completed(1), faults]).toMatchObject([{ httpStatus: 0 }, []]);
   });
 
   describe("request limits", () => {

@@ -102,8 +102,7 @@ describe("a client that sends its whole body before it reads", () => {
   test("gets the error response over TLS", async () => {
     using connection = await openHttp1(greenhouse.address, tls);
     await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
-    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
-    expect(await connection.atEnd()).toBe(true);
+    expect([await connection.readResponse(), await connection.atEnd()]).toMatchObject([{ httpStatus: 413 }, true]);
   });
 
   test.each([
@@ -148,8 +147,7 @@ test("a client that idles after its last response is disconnected", async () => 
   using connection = await openHttp1(greenhouse.address);
   // The request completes after its response, so node's request timeout does not close the connection.
   connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");
-  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
-  expect(await connection.atEnd()).toBe(true);
+  expect([await connection.readResponse(), await connection.atEnd()]).toMatchObject([{ httpStatus: 404 }, true]);
   await within(closed.promise, "the server to close the connection");
 });
 
@@ -159,8 +157,7 @@ test("requests after a Connection: close response are ignored", async () => {
   const refused = "POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
   const call = `POST ${restPath} HTTP/1.1\r\nhost: x\r\n${json}\r\ncontent-length: 2\r\n\r\n{}`;
   connection.write(refused + call);
-  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
-  expect(await connection.atEnd()).toBe(true);
+  expect([await connection.readResponse(), await connection.atEnd()]).toMatchObject([{ httpStatus: 404 }, true]);
   connection.write(call);
   connection.socket.end();
   await within(once(connection.socket, "close"), "the end");

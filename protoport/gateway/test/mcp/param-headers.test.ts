@@ -67,8 +67,7 @@ test.each<[name: string, request: HttpRequest, want: string]>(
   await using greenhouse = await start();
   const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
   const expected = [400, { jsonrpc: "2.0", id: 1, error: { code: -32020, message: want } }];
-  expect([httpStatus, JSON.parse(String(body))]).toEqual(expected);
-  expect(greenhouse.ran).toEqual([]);
+  expect([[httpStatus, JSON.parse(String(body))], greenhouse.ran]).toEqual([expected, []]);
 });
 
 async function start(): Promise<Awaited<ReturnType<typeof startGreenhouse>> & { readonly ran: readonly string[] }> {

@@ -331,8 +331,7 @@ test.each([
   const alone = namesOf([name]);
   expect(alone).toEqual([expected]);
   const last = namesOf([...others.filter((other) => other !== name), name]);
-  expect(last.slice(-1)).toEqual(alone);
-  expect(new Set(last).size).toBe(last.length);
+  expect([last.slice(-1), new Set(last).size]).toEqual([alone, last.length]);
 });
 
 test.each([

@@ -122,8 +122,7 @@ describe("validation over REST", () => {
 
   test("lists at most 20 violations", async () => {
     const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 99 }, () => ({})) });
-    expect(status).toBe(400);
-    expect(body).toMatchObject({ message: expect.stringMatching(/\(and 98 more\)$/) });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/\(and 98 more\)$/) }]);
     const twenty = { length: 20 };
     expect(body).toMatchObject({ details: [{ violations: twenty }, { fieldViolations: twenty }] });
   });

@@ -174,8 +174,7 @@ async function restore(): Promise<void> {
 
 test("an upstream that a reload removes loses its connections and metrics", async () => {
   onTestFinished(restore);
-  expect(await statusOf(reading)).toBe(200);
-  expect(warm.load.connections.http2).toBe(1);
+  expect([await statusOf(reading), warm.load.connections.http2]).toEqual([200, 1]);
   configure({}, { addresses: [coldUrl] });
   await applyFile();
   await expect.poll(() => warm.load.connections.http2, { interval: 5 }).toBe(0);

@@ -203,8 +203,7 @@ test("a reload with invalid descriptors is logged once, and keeps the previous d
     expect(await water(baseUrl)).toBe(200);
   }
   const adminUrl = await command.url(/^health and metrics at (\S+)/);
-  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
-  expect(await read("last_success_seconds")).toEqual([startedAtS]);
+  expect([(await fetch(`${adminUrl}/readyz`)).status, await read("last_success_seconds")]).toEqual([200, [startedAtS]]);
   folder.write("greenhouse.binpb", greenhouse);
   command.hangUp();
   expect(await command.waitForLine(/^descriptors are readable again, unchanged$/)).toBeDefined();

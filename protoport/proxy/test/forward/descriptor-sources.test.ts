@@ -101,8 +101,7 @@ test.runIf(existsSync("/proc/self/fd"))("a descriptor file that is replaced duri
     await setImmediate();
   }
   renameSync(next, path);
-  expect((await reading).byteLength).toBe(first.byteLength);
-  expect([await file.check(), await file.check()]).toEqual([0, 1]);
+  expect([(await reading).byteLength, await file.check(), await file.check()]).toEqual([first.byteLength, 0, 1]);
 });
 
 test("a watch that stops during a check schedules no other", async () => {
@@ -232,8 +231,7 @@ test("readInTime rejects a pending read with the reason of the abort", async () 
 test("readInTime removes its listener from the signal", async () => {
   const { signal } = new AbortController();
   const source = { read: async () => Uint8Array.of(getEventListeners(signal, "abort").length) };
-  expect(await readInTime(source, "a", signal)).toEqual(Uint8Array.of(1));
-  expect(getEventListeners(signal, "abort")).toEqual([]);
+  expect([await readInTime(source, "a", signal), getEventListeners(signal, "abort")]).toEqual([Uint8Array.of(1), []]);
 });
 
 test("readInTime does not read for an aborted signal", async () => {
@@ -254,6 +252,5 @@ test("a stopped watch of a reflection source leaves no timers", async () => {
   const timers = vi.getTimerCount();
   // The repeated read, and the read for the new connection.
   stop?.();
-  expect(vi.getTimerCount()).toBe(timers - 2);
-  expect(changes).toBe(0);
+  expect([vi.getTimerCount(), changes]).toEqual([timers - 2, 0]);
 });

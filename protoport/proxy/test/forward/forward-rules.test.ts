@@ -93,8 +93,7 @@ test.each(["request", "response"] as const)("fields that need an exact name in a
     const { fields: forwarded } = compileForwardRules(direction, allow && { allow }).select(sent, noAddedFields);
     return forwarded.filter((_, at) => at % 2 === 0);
   };
-  expect(selected(undefined)).toEqual([]);
-  expect(selected(["*", "x-*", "cf-*", "content-*", /./])).toEqual([]);
+  expect([selected(undefined), selected(["*", "x-*", "cf-*", "content-*", /./])]).toEqual([[], []]);
   expect(selected(["*"], (name) => name.replaceAll("-", "_"))).toEqual([]);
   expect(selected(["*", first.toUpperCase()])).toEqual([first.toLowerCase()]);
   // The proxy sets the client's fields itself.

@@ -85,8 +85,7 @@ test.each<{ kind: string; call: (client: Client<typeof GreenhouseService>) => Pr
   const broken = { waterBed: breakPump, watchReadings: breakPump };
   await using proxy = await startProxied(broken, options, [restrictedGreenhouse()]);
   const client = createClient(GreenhouseService, createGrpcTransport({ baseUrl: proxy.baseUrl }));
-  expect((await errorOf(call(client))).code).toBe(Code.Aborted);
-  expect(details).toMatchObject([{ bed: 7n, note: "" }]);
+  expect([(await errorOf(call(client))).code, details]).toMatchObject([Code.Aborted, [{ bed: 7n, note: "" }]]);
 });
 
 test("next() returns a rejected promise for a request that an interceptor created", async () => {

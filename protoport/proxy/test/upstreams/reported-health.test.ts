@@ -54,10 +54,8 @@ test.each(
 )("a server that %s", async (_name, first, want, resets = 0, opening) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
-  expect(await wateringOf(client)).toEqual(want);
-  expect(server.calls).toBe(want === "ok" ? 1 : 0);
-  expect(client.upstream.ready).toBe(want === "ok");
-  expect(client.upstream.load.calls).toBe(0);
+  expect([await wateringOf(client), server.calls]).toEqual([want, want === "ok" ? 1 : 0]);
+  expect([client.upstream.ready, client.upstream.load.calls]).toEqual([want === "ok", 0]);
   await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
 });
 
@@ -162,8 +160,7 @@ test("a health watch recovers after its stream ends within a message", async () 
     },
   });
   await using client = openGreenhouseClient({ addresses: server.baseUrl, healthService: "" });
-  expect(await wateringOf(client)).toBe("ok");
-  expect(await wateringOf(client)).toBe("Unavailable: no server is healthy");
+  expect([await wateringOf(client), await wateringOf(client)]).toEqual(["ok", "Unavailable: no server is healthy"]);
   // The backoff is a second, ±20 %.
   vi.advanceTimersByTime(1_200);
   await expect.poll(() => wateringOf(client)).toBe("ok");

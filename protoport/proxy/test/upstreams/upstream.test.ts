@@ -57,8 +57,7 @@ test("a closing upstream waits for calls at removed addresses", async () => {
   expect(client.upstream.load.servers).toBe(2);
   const closed = client.upstream.drain(60_000).then(() => "closed");
   for (const respond of responses) respond();
-  expect(await Promise.race([Promise.all([first, second]), closed])).toEqual(["ok", "ok"]);
-  expect(await closed).toBe("closed");
+  expect([await Promise.race([Promise.all([first, second]), closed]), await closed]).toEqual([["ok", "ok"], "closed"]);
 });
 
 test("an attempt to connect to a removed address is cancelled", async () => {
@@ -204,8 +203,7 @@ test("the queue timeout restarts whenever no server serves", () => {
     return refused.length;
   };
   // Each time that no server serves, the timeout starts again.
-  expect([false, false, true, true, false, true, true].map(check)).toEqual([0, 0, 0, 0, 0, 0, 0]);
-  expect(check(true)).toBe(1);
+  expect([[false, false, true, true, false, true, true].map(check), check(true)]).toEqual([[0, 0, 0, 0, 0, 0, 0], 1]);
   expect(refused).toEqual([timedOut]);
   expect(queue.refusals).toMatchObject({ queue_timeout: 1 });
 });
@@ -223,6 +221,5 @@ test("each queued call times out queueTimeoutMs after it was added", () => {
   expect(refused).toEqual([[timedOut], []]);
   vi.advanceTimersByTime(1);
   queue.refuseTimedOut(true);
-  expect(refused).toEqual([[timedOut], [timedOut]]);
-  expect(queue.size).toBe(0);
+  expect([refused, queue.size]).toEqual([[[timedOut], [timedOut]], 0]);
 });

@@ -200,8 +200,7 @@ test.each(["close", "keep-alive"])("a request head with connection: %s is freed 
   ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
   await within(once(ends.client.resume(), "data"), "the response");
   collectGarbage();
-  expect(weakHead?.deref()).toBeUndefined();
-  expect(ends.socket.destroyed).toBe(option === "close");
+  expect([weakHead?.deref(), ends.socket.destroyed]).toEqual([undefined, option === "close"]);
 });
 
 test("a response without a body has Content-Length 0", async () => {
@@ -549,8 +548,7 @@ test.each([
   });
   ends.client.end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
   const [head = "", ...rest] = String(await within(buffer(ends.client), "the response")).split("\r\n\r\n");
-  expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
-  expect(rest).toEqual([""]);
+  expect([head, rest]).toEqual([expect.stringMatching(/\r\nconnection: keep-alive\r\n/), [""]]);
 });
 
 test.each([

@@ -67,8 +67,7 @@ describe("the engine", () => {
       },
     });
     connection.send(whole(1), frame(frameType.ping, 0, 1, Buffer.alloc(8)), whole(3));
-    expect(await connection.readUntil(() => false)).toBeUndefined();
-    expect(served).toStrictEqual([1]);
+    expect([await connection.readUntil(() => false), served]).toStrictEqual([undefined, [1]]);
   });
 
   test("ignores requests that follow a flood in the same chunk", async () => {
@@ -83,8 +82,7 @@ describe("the engine", () => {
     connection.send(settingFrame(4, 0), whole(1), whole(3));
     const last = await connection.readUntil(({ type }) => type === frameType.goAway);
     expect(last?.payload).toStrictEqual(uint32(1, ErrorCode.enhanceYourCalm));
-    expect(await connection.readUntil(() => false)).toBeUndefined();
-    expect(served).toStrictEqual([1]);
+    expect([await connection.readUntil(() => false), served]).toStrictEqual([undefined, [1]]);
   });
 
   test.each([
@@ -153,8 +151,7 @@ describe("the engine", () => {
     const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
     connection.send(begun(1), padding, dataFrame(1, text("a")), dataFrame(1, text("")));
     connection.send(dataFrame(1, text(""), endStream));
-    expect(await connection.readEnd(1)).toStrictEqual(answered);
-    expect(pieces).toEqual(["a"]);
+    expect([await connection.readEnd(1), pieces]).toStrictEqual([answered, ["a"]]);
   });
 
   test("sets END_STREAM on the last queued DATA frame", async () => {

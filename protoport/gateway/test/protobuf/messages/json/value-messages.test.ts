@@ -31,8 +31,7 @@ test.each([
   const state = newState();
   const message = toValueMessage(json, state);
   const want = fromJson(ValueSchema, json);
-  expect(isDeepStrictEqual(message, want)).toBe(true);
-  expect(JSON.stringify(message)).toBe(JSON.stringify(want));
+  expect([isDeepStrictEqual(message, want), JSON.stringify(message)]).toEqual([true, JSON.stringify(want)]);
   expect(state.strings).toBe(strings);
 });
 

@@ -123,8 +123,7 @@ test("RestBinding.decode() throws an error with HTTP status 415 for a wrong cont
   } catch (error) {
     problem = ConnectError.from(error);
   }
-  expect(problem?.code).toBe(Code.InvalidArgument);
-  expect(problem && httpStatusOf(problem)).toBe(415);
+  expect([problem?.code, problem && httpStatusOf(problem)]).toEqual([Code.InvalidArgument, 415]);
 });
 
 function bindingOf(

@@ -163,13 +163,11 @@ describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
     const [hidden, unknown] = await Promise.all(
       (await Promise.all(paths)).map(async (each) => [each.status, await each.text()]),
     );
-    expect(hidden).toEqual(unknown);
-    expect(hidden?.[0]).toBe(404);
+    expect([hidden, hidden?.[0]]).toEqual([unknown, 404]);
     expect((await fetch(`${urlOf(colleaguesAt)}/sensors/a/reading`)).status).toBe(200);
     const [status, text] = await waterOverRest(partnersAt, '{"nope":"mine"}');
     expect(await waterOverRest(partnersAt, '{"note":"mine"}')).toEqual([400, text.replaceAll("nope", "note")]);
-    expect(status).toBe(400);
-    expect((await waterOverRest(partnersAt, '{"mode":"FLOOD"}'))[0]).toBe(400);
+    expect([status, (await waterOverRest(partnersAt, '{"mode":"FLOOD"}'))[0]]).toEqual([400, 400]);
     expect(await waterOverRest(partnersAt, '{"mode":"SPRAY"}')).toEqual([200, '{"bed":"1","liters":2}']);
     expect((await waterOverRest(colleaguesAt, '{"mode":"FLOOD"}'))[1]).toContain('"note":"secret","mode":"FLOOD"');
   });
@@ -246,8 +244,7 @@ test.each([
     for await (const { degreesCelsius } of client.watchReadings({ count: 1 }, { signal: cancel.signal }))
       if (degreesCelsius === 1) cancel.abort();
   };
-  expect(await errorOf(read())).toMatchObject({ code: Code.Canceled });
-  expect(await returned).toBe("returned");
+  expect([await errorOf(read()), await returned]).toMatchObject([{ code: Code.Canceled }, "returned"]);
 });
 
 test.each([

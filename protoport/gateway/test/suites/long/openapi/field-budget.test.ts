@@ -47,8 +47,7 @@ describe("the limit of query parameters", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
     // The two messages and the first field beyond the limit count as well.
-    expect(names.length).toBe(maxOperationFields - 2);
-    expect([names[0], names.at(-1)]).toEqual(["deep.deeper.t0", "shallow"]);
+    expect([names.length, names[0], names.at(-1)]).toEqual([maxOperationFields - 2, "deep.deeper.t0", "shallow"]);
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
   });
 

@@ -156,8 +156,7 @@ test("a proxy stopped before it serves exits with 0, printing nothing", async ()
   const print = (text: string): unknown => printed.push(text);
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("late.binpb", greenhouses)];
   const terminal = { out: print, err: print, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
-  expect(await proxyCommand(args, terminal)).toBe(0);
-  expect(printed).toEqual([]);
+  expect([await proxyCommand(args, terminal), printed]).toEqual([0, []]);
 });
 
 test("a proxy with a silent upstream survives SIGHUP and stops on SIGTERM", async () => {
@@ -261,8 +260,7 @@ describe("an unreachable upstream of two", () => {
     await using upstream = await startUpstream();
     await using running = proxy(...args(upstream.authority, "--admin-port", "0", ...option));
     const url = await running.serving;
-    expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
-    expect((await get(`${url}/nothing`)).status).toBe(503);
+    expect([(await get(`${url}/sensors/4/reading`)).status, (await get(`${url}/nothing`)).status]).toEqual([200, 503]);
     const admin = await running.url(/^health and metrics at (\S+)/);
     const { status, body } = await get(`${admin}/readyz`);
     expect({ status, body: JSON.parse(body) as unknown }).toEqual(ready);

@@ -56,8 +56,7 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     const request = { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" };
     const client = createClient(GreenhouseService, transport(proxy.address));
     expect(await client.waterBed(request, { headers: header, onHeader, onTrailer })).toMatchObject(request);
-    expect(sent).toEqual(["south", "/w", "Bearer a"]);
-    expect(received).toEqual(["half full", "AAEC"]);
+    expect([sent, received]).toEqual([["south", "/w", "Bearer a"], ["half full", "AAEC"]]);
   });
 
   test("streams messages in both directions", async () => {
@@ -118,8 +117,7 @@ test("on REST, upstream errors have JSON details and header fields", async () =>
     },
   });
   const response = await postWater(proxy);
-  expect(response.httpStatus).toBe(404);
-  expect(fieldValue(response.header, "x-why")).toBe("drought");
+  expect([response.httpStatus, fieldValue(response.header, "x-why")]).toEqual([404, "drought"]);
   const details = [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }];
   expect(JSON.parse(response.body.toString())).toEqual({ code: 5, status: "NOT_FOUND", message: "no water", details });
 });
@@ -157,8 +155,7 @@ describe("a message that cannot be decoded", () => {
     });
     await using proxy = await startProxy(upstream.baseUrl, files);
     const response = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
-    expect(Buffer.concat(received)).toEqual(envelope(odd));
-    expect(response.body).toEqual(envelope(odd));
+    expect([Buffer.concat(received), response.body]).toEqual([envelope(odd), envelope(odd)]);
     expect(fieldValue(response.trailer, "grpc-status")).toBe("0");
   });
 
@@ -176,8 +173,7 @@ describe("a message that cannot be decoded", () => {
         ...grpcRequest(waterBed, odd, [["grpc-encoding", "gzip"]]),
         body: envelope(gzipSync(message), 1),
       });
-    expect((await send(odd)).body).toEqual(envelope(odd));
-    expect(Buffer.concat(received)).toEqual(envelope(odd));
+    expect([(await send(odd)).body, Buffer.concat(received)]).toEqual([envelope(odd), envelope(odd)]);
     expect(fieldValue((await send(Buffer.alloc(2_000))).header, "grpc-status")).toBe(String(Code.ResourceExhausted));
     expect(upstream.requests).toBe(1);
   });

@@ -143,8 +143,7 @@ test("a rule takes precedence over an earlier upstream's annotations", async () 
     // The rule applies before its RPC's upstream is known, too.
     await b.stop();
     const later = await open(upstreams, options);
-    expect(await sendAll(later, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([503, 503]);
-    expect(a.calls).toEqual([]);
+    expect([await sendAll(later, ["DELETE /v1/orders/7", "GET /v1/orders/7"]), a.calls]).toEqual([[503, 503], []]);
     await b.start();
   }
 });
@@ -182,8 +181,7 @@ test("calls to a stopped upstream get 503 even after others are reloaded", async
   for (const service of [evil, wild]) {
     b.offer(service, claimed);
     await proxy.reload();
-    expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
-    expect(b.calls).toEqual([]);
+    expect([await sendAll(proxy, ordersCalls), b.calls]).toEqual([[503, 503, 503, 503], []]);
   }
   expect(proxy.descriptorReloads[1]).toMatchObject({
     conflicts: [`service shop.v1.Orders belongs to ${a.authority}`],
@@ -320,8 +318,7 @@ test("a tool's name calls one upstream, before and after another is known", asyn
     expect([a.calls.length, b.calls.length, c.calls.length]).toEqual([1, 1, 1]);
     await a.stop();
     await proxy.reload();
-    expect(await callTool(proxy, name)).toBe("failed");
-    expect([b.calls.length, c.calls.length]).toEqual([1, 1]);
+    expect([await callTool(proxy, name), b.calls.length, c.calls.length]).toEqual(["failed", 1, 1]);
     await a.start();
     await expect.poll(() => callTool(proxy, name)).toBe("called");
   }

@@ -273,8 +273,7 @@ test("interceptors receive complete messages", async () => {
   await using proxied = await startCalls((call) => respond(call.resume(), messageOf(0)), { interceptors: [record] });
   const stream = proxied.open(rpcs.unary);
   stream.end(encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note }))));
-  expect(statusOf(await readHttp2Response(stream))).toBe(0);
-  expect(received).toMatchObject([{ note }]);
+  expect([statusOf(await readHttp2Response(stream)), received]).toMatchObject([0, [{ note }]]);
 });
 
 test("a binary body with the content type grpc-web-text is not forwarded", async () => {

@@ -58,11 +58,9 @@ test.each<[name: string, body: string, first: "now" | "after", send: (connection
   await proxy.proxy.reconfigure({ upstreams: [{ upstream: next.baseUrl, descriptors }] });
   connection.write("{}".slice(body.length));
   if (first === "after") send(await received.promise);
-  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
-  expect(next.requests).toBe(0);
+  expect([(await connection.readResponse("POST")).httpStatus, next.requests]).toEqual([200, 0]);
   connection.write(`${head}{}`);
-  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
-  expect(next.requests).toBe(1);
+  expect([(await connection.readResponse("POST")).httpStatus, next.requests]).toEqual([200, 1]);
   await expect.poll(() => old.open).toBe(0);
 });
 
@@ -127,8 +125,7 @@ test("reconfigure discards options that `accept` rejects, and applies the next o
   }
   expect(sources.map(({ watched }) => watched())).toEqual([1, 0, 0, 0]);
   await proxy.reconfigure(third, () => undefined);
-  expect(namesOf(proxy)).toEqual(["Third"]);
-  expect(sources.map(({ watched }) => watched())).toEqual([0, 0, 0, 1]);
+  expect([namesOf(proxy), sources.map(({ watched }) => watched())]).toEqual([["Third"], [0, 0, 0, 1]]);
   await proxy.close();
 });
 

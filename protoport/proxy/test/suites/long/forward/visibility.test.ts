@@ -83,8 +83,7 @@ describe.each(transports)("over $name", ({ open: openTransport }) => {
     notes.length = 0;
     const client = createClient(GreenhouseService, openTransport(open.baseUrl));
     expect(await client.getReading({ sensor: "a" })).toMatchObject({ degreesCelsius: 20 });
-    expect(await client.waterBed({ bed: 1n, note: "mine" })).toMatchObject({ note: "secret" });
-    expect(notes).toEqual(["mine"]);
+    expect([await client.waterBed({ bed: 1n, note: "mine" }), notes]).toMatchObject([{ note: "secret" }, ["mine"]]);
   });
 });
 
@@ -135,8 +134,7 @@ test("an RPC that the proxy serves itself is hidden too", async () => {
     expect((await post(started, "/beds/1:water", "{}")).status).toBe(200);
     return [status, [...started.proxy.visibilityLabels]];
   };
-  expect(await statusFor()).toEqual([404, ["INTERNAL"]]);
-  expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
+  expect([await statusFor(), await statusFor("INTERNAL")]).toEqual([[404, ["INTERNAL"]], [501, ["INTERNAL"]]]);
 });
 
 test("rules and omissions for hidden RPCs are ignored", async () => {
@@ -148,8 +146,7 @@ test("rules and omissions for hidden RPCs are ignored", async () => {
     await using started = await startProxy(url, [restrictedGreenhouse()], options);
     return [(await fetch(`${started.baseUrl}/moved/4`)).status, [...started.proxy.hiddenRpcs]];
   };
-  expect(await statusFor(["INTERNAL"])).toEqual([200, []]);
-  expect(await statusFor([])).toEqual([404, [reading]]);
+  expect([await statusFor(["INTERNAL"]), await statusFor([])]).toEqual([[200, []], [404, [reading]]]);
   const options = { rest: { omit: [reading] }, visibility: { allow: [] } };
   await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], options);
   expect(omitting.proxy.rest.omit).toEqual([]);
@@ -224,8 +221,7 @@ describe.each(Object.entries(openers))("an update mask in a %s", (_, openGateway
     const paths = ["name", "labels.theme", "former_places.*.floor", "notes.theme", "built_at.seconds"];
     const client = createClient(Shelves, openTransport(server.baseUrl));
     const { updateMask } = await client.updateShelf({ shelf: {}, updateMask: { paths } });
-    expect(updateMask?.paths).toEqual(["name", "place.floor"]);
-    expect(receivedPaths).toEqual([paths]);
+    expect([updateMask?.paths, receivedPaths]).toEqual([["name", "place.floor"], [paths]]);
   });
 
   test("over REST, a hidden field's path is refused like an unknown path", async () => {

@@ -183,8 +183,7 @@ test("calls are queued while the server allows no streams", async () => {
   await pause(250);
   expect(client.upstream.load).toMatchObject({ connections: 1, calls: 1, waitingCalls: 5 });
   server.held[0]?.connection.send(settingFrame(3, 10));
-  expect(await respondToAll(server, calls)).toEqual(["ok"]);
-  expect(server.scripted.connections).toBe(1);
+  expect([await respondToAll(server, calls), server.scripted.connections]).toEqual([["ok"], 1]);
 });
 
 test("queued calls fail after the queue timeout", async () => {
@@ -246,8 +245,7 @@ test.each(
   cancel();
   expect(await waiting).toBe(code);
   expect(client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 1 });
-  expect(await respondToAll(server, [first, behind])).toEqual(["ok"]);
-  expect(server.scripted.requests).toBe(3);
+  expect([await respondToAll(server, [first, behind]), server.scripted.requests]).toEqual([["ok"], 3]);
 });
 
 test("a server that refuses additional connections keeps its calls", async () => {
@@ -275,8 +273,7 @@ test("a server that refuses additional connections keeps its calls", async () =>
   await expect.poll(() => accepts).toBe(-1);
   // Longer than the check interval, and shorter than the backoff.
   await pause(250);
-  expect(accepts).toBe(-1);
-  expect(await respondToAll(held, calls)).toEqual(["ok"]);
+  expect([accepts, await respondToAll(held, calls)]).toEqual([-1, ["ok"]]);
   accepts = 1;
   sockets[0]?.destroy();
   await expect.poll(() => client.upstream.load.connections).toBe(0);
@@ -291,12 +288,10 @@ test("additional connections are closed after a burst, and the first stays open"
   client.upstream.watchServers(() => changes++);
   const calls = call(client, 6);
   await expect.poll(() => server.held.length).toBe(6);
-  expect(server.scripted.open).toBe(6);
-  expect(await respondToAll(server, calls)).toEqual(["ok"]);
+  expect([server.scripted.open, await respondToAll(server, calls)]).toEqual([6, ["ok"]]);
   await expect.poll(() => client.upstream.load).toMatchObject({ connections: 1, calls: 0 });
   await expect.poll(() => server.scripted.open).toBe(1);
-  expect(await respondToAll(server, call(client, 1))).toEqual(["ok"]);
-  expect(server.scripted.connections).toBe(6);
+  expect([await respondToAll(server, call(client, 1)), server.scripted.connections]).toEqual([["ok"], 6]);
   // Watchers are not called, because the server is the same.
   expect(changes).toBe(0);
 });
