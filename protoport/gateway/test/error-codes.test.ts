@@ -81,9 +81,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
         ],
       },
     },
-    prepare: () => {
-      return { [Symbol.dispose]: reserveWindow(256 * 1024 * 1024) };
-    },
+    prepare: () => ({ [Symbol.dispose]: reserveWindow(256 * 1024 * 1024) }),
   },
   ERR_MESSAGE_INVALID: { sent: water("{") },
   ERR_PROTOCOL: { sent: { httpMethod: "POST", path: waterBedProcedure,

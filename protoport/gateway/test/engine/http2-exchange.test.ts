@@ -96,9 +96,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
-    const handlers = {
-      recordReadings: async () => (reached.resolve(), await response.promise),
-    };
+    const handlers = { recordReadings: async () => (reached.resolve(), await response.promise) };
     await using greenhouse = await startGreenhouse(handlers, { onFault: (fault) => faults.push(fault) }, { http2 });
     using connection = await openFrames(greenhouse.address);
     const body = Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000)));

@@ -237,9 +237,7 @@ describe("a response over Fetch", () => {
 describe("a client disconnect over Fetch", () => {
   test("that precedes the call returns 499 without calling the handler", async () => {
     let called = false;
-    const fetch = serveByFetch({
-      getReading: () => ((called = true), {}),
-    });
+    const fetch = serveByFetch({ getReading: () => ((called = true), {}) });
     expect([(await openFetch(fetch, reading, AbortSignal.abort())).status, called]).toEqual([499, false]);
   });
 

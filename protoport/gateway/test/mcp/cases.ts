@@ -34,9 +34,8 @@ function failure(code: number, message: string, id?: unknown, data?: object): ob
 
 const text = (...texts: readonly string[]): object[] => texts.map((each) => ({ type: "text", text: each }));
 
-export function call(args: unknown, header: readonly Field[] = [], _meta: object = {}): HttpRequest {
-  return statelessRequest("tools/call", { name: water, arguments: args, _meta }, header);
-}
+export const call = (args: unknown, header: readonly Field[] = [], _meta: object = {}): HttpRequest =>
+  statelessRequest("tools/call", { name: water, arguments: args, _meta }, header);
 
 /** Returns a stateless request with other header fields. */
 export function withHeader(request: HttpRequest, changes: Readonly<Record<string, string | null>>): HttpRequest {

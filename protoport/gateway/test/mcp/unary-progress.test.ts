@@ -124,9 +124,7 @@ describe("a unary call with a progress token", () => {
   test("stops its notifications when its client disconnects", async () => {
     const begun = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
-      {
-        waterBed: async () => (begun.resolve(), await new Promise<never>(() => {})),
-      },
+      { waterBed: async () => (begun.resolve(), await new Promise<never>(() => {})) },
       { mcp: createMcp({ tools: ["greenhouse.v1.*"] }) },
     );
     using connection = await openHttp1(greenhouse.address);

@@ -83,9 +83,7 @@ async function disconnect(one: Case, address: Address, waiting: AbortSignal[]): 
   return true;
 }
 
-const refusedOptions: GatewayOptions = {
-  routes: (router) => router.service(Refused, { getMany: (sent) => sent }),
-};
+const refusedOptions: GatewayOptions = { routes: (router) => router.service(Refused, { getMany: (sent) => sent }) };
 
 const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.join(", ") });
 const named = cases.map(nameOf);

@@ -63,9 +63,7 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
 
     test("is aborted if it is first read after the response", async () => {
       let context: HandlerContext | undefined;
-      await using greenhouse = await start({
-        waterBed: (_, handlerContext) => ((context = handlerContext), {}),
-      });
+      await using greenhouse = await start({ waterBed: (_, handlerContext) => ((context = handlerContext), {}) });
       await greenhouse.client.waterBed({});
       await greenhouse.completed(1);
       expect(context?.signal.aborted).toBe(true);

@@ -108,6 +108,5 @@ test("pickServer picks servers with the same load equally often", () => {
   for (const count of countPicks([3, 3, 3, 3])) expect(Math.abs(count - 500)).toBeLessThan(200);
 });
 
-test("pickServer picks the only server, or none", () => {
-  expect([countPicks([7]), pickServer([])]).toEqual([[2_000], undefined]);
-});
+test("pickServer picks the only server, or none", () =>
+  expect([countPicks([7]), pickServer([])]).toEqual([[2_000], undefined]));

@@ -69,9 +69,8 @@ test.each(
   for (const _ of [1, 2]) expect(check("/", authority)).toMatchObject({ httpStatus: 400 });
 });
 
-test("the authority of a request is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () => {
-  expect([check("/", null, true), check("/", null, false)]).toMatchObject([{ httpStatus: 400 }, "/"]);
-});
+test("the authority of a request is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () =>
+  expect([check("/", null, true), check("/", null, false)]).toMatchObject([{ httpStatus: 400 }, "/"]));
 
 test.each([
   { target: "/x", host: "a:1", want: "a:1" },

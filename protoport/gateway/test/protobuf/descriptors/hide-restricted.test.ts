@@ -282,9 +282,7 @@ describe("an HTTP rule", () => {
 const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
 for (const value of proto.enumType.flatMap((desc) => desc.value))
   if (value.name === "COLOR_RED") value.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
-const hiddenSink = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), {
-  allow: [],
-});
+const hiddenSink = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), { allow: [] });
 
 test.each<[name: string, sent: MessageInitShape<typeof SinkSchema>, want: MessageInitShape<typeof SinkSchema>]>([
   ["a field", { maybeEnum: Color.RED }, {}],

@@ -84,9 +84,7 @@ const rows: readonly Row[] = [
     { contains: "b" },
     { notContains: "b" },
     { prefix: "a", suffix: "b", notContains: "c" },
-    ...(["ipv4", "ipv6", "uuid", "tuuid", "ulid"] as const).map((rule) => {
-      return { wellKnown: { case: rule, value: true } };
-    }),
+    ...(["ipv4", "ipv6", "uuid", "tuuid", "ulid"] as const).map((rule) => ({ wellKnown: { case: rule, value: true } })),
   ].map((rules) => ({ field: "string" as const, rules: rulesOf("string", rules) })),
   ...[{ minBytes: 2n }, { maxBytes: 2n }, { lenBytes: 2n }].map((rules): Row => {
     return { field: "string", rules: rulesOf("string", rules), isLeftOut: true };

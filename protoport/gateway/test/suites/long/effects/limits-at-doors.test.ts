@@ -192,9 +192,8 @@ const cells = table.map((line) => line.slice(2, -2).split(" | "));
 const [heads = [], , ...documented] = cells;
 const rows = Object.values(limitRows);
 
-test("the table of limits documents exactly the tested limits and servers", () => {
-  expect([heads.slice(1), documented.map(([title]) => title)]).toEqual([transportNames, rows.map(([about]) => about)]);
-});
+test("the table of limits documents exactly the tested limits and servers", () =>
+  expect([heads.slice(1), documented.map(([title]) => title)]).toEqual([transportNames, rows.map(([about]) => about)]));
 
 describe.each(rows)("%s", (about, options, observe) => {
   let every: EveryTransport;

@@ -86,9 +86,8 @@ const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
 
 const urlOf = ({ address, port }: BoundAddress): string => `http://${address}:${port}`;
 
-async function askMcp(at: BoundAddress, method: string, params = {}): Promise<string> {
-  return String((await exchangeHttp1(at, statelessRequest(method, params))).body);
-}
+const askMcp = async (at: BoundAddress, method: string, params = {}): Promise<string> =>
+  String((await exchangeHttp1(at, statelessRequest(method, params))).body);
 
 describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
   const partners = serveOn(createGateway(optionsFor([])));

@@ -137,9 +137,8 @@ describe("an HTTP rule that names a hidden field", () => {
     expect(routesOf(withRule(rule), ["INTERNAL"])[0]).toEqual(all);
   });
 
-  test("in a binding with a custom method hides the binding", () => {
-    expect(routesOf(withRule(custom("/notes/{note}")), [])[0]).toEqual([]);
-  });
+  test("in a binding with a custom method hides the binding", () =>
+    expect(routesOf(withRule(custom("/notes/{note}")), [])[0]).toEqual([]));
 
   test("is refused if a binding names an unknown field", () => {
     const service = withRule(post("/beds/{bed}", { additionalBindings: [post("/notes/{nothing}")] }));

@@ -216,10 +216,7 @@ const interceptorForms: readonly { readonly form: string; readonly create: (fail
   { form: "throws", create: (fail) => () => () => fail() },
   { form: "rejects", create: (fail) => () => async () => fail() },
   { form: "throws after its handler", create: (fail) => (next) => (request) => next(request).then(fail) },
-  {
-    form: "rejects after its handler",
-    create: (fail) => (next) => async (request) => (await next(request), fail()),
-  },
+  { form: "rejects after its handler", create: (fail) => (next) => async (request) => (await next(request), fail()) },
 ];
 
 const interceptorOfTest: Interceptor = (next) => (request) => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { bodyOf } from "../../../../../conformance/runner/response.ts";
-import type { HttpResponse, CaseRequest, Exchange } from "../../../../../conformance/runner/index.ts";
-import { run } from "../../../../../conformance/runner/index.ts";
+import { run, type HttpResponse, type CaseRequest, type Exchange } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";

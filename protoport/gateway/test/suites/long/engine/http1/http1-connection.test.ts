@@ -144,9 +144,7 @@ describe("load.backlogBytes", () => {
   ])("does not include responses$name that were read", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
-      {
-        waterBed: async () => (await slow.promise, { note: "n" }),
-      },
+      { waterBed: async () => (await slow.promise, { note: "n" }) },
       // In the meantime, the deadlines of these connections are not checked.
       { endpoints: [page], limits: { backlogBytes: 256 * kib } },
       { ...(options && { tls: certificate }) },

@@ -268,9 +268,8 @@ const environment = { PATH, TMPDIR: temporary, ...git };
 const run = async (at: string, program: string, ...args: readonly string[]): Promise<ProgramResult> =>
   await runProgram(program, args, { folder: at, environment });
 
-async function checkRevision(at: string, revision: string, ...flags: readonly string[]): Promise<ProgramResult> {
-  return await run(at, process.execPath, main, "check", "now.binpb", "--against", revision, ...flags);
-}
+const checkRevision = async (at: string, revision: string, ...flags: readonly string[]): Promise<ProgramResult> =>
+  await run(at, process.execPath, main, "check", "now.binpb", "--against", revision, ...flags);
 
 async function commit(): Promise<void> {
   await run(outer, "git", "add", ".");
