@@ -178,8 +178,7 @@ function endsOf(options: Parameters<typeof createConnectionAges>[0], untilMs: nu
   const startMs = performance.now();
   const retire = (): void => void (ends.retired ??= performance.now() - startMs);
   const destroy = (): void => void (ends.destroyed ??= performance.now() - startMs);
-  const connection = { busy: true, requests: 1, drain: () => {}, retire, destroy };
-  createConnectionAges(options)?.add(new Socket(), connection);
+  createConnectionAges(options)?.add(new Socket(), { busy: true, requests: 1, drain: () => {}, retire, destroy });
   vi.advanceTimersByTime(untilMs);
   return [ends.retired, ends.destroyed];
 }

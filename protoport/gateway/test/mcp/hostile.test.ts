@@ -16,8 +16,7 @@ const connections = shared(() => new KeptConnections());
 const gateway = shared(() => startKitchenSink({ mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Create"] }) }));
 
 async function postJson(path: string, body: string): Promise<{ httpStatus: number; json: Record<string, unknown> }> {
-  const request = { ...postMcp(body), path };
-  const response = await connections.exchange(gateway.address, "1.1", request);
+  const response = await connections.exchange(gateway.address, "1.1", { ...postMcp(body), path });
   return { httpStatus: response.httpStatus, json: JSON.parse(String(response.body)) };
 }
 

@@ -33,8 +33,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
     headers: { "content-type": isStream ? "application/connect+json" : "application/json" },
     body: isStream ? encodeEnvelope(0, Buffer.from("{}")) : "{}",
   });
-  const response = await within(fetch(request), "the response");
-  return await within(response.text(), "the end of the response");
+  return await within((await within(fetch(request), "the response")).text(), "the end of the response");
 }
 
 test("an undecodable response ends an intercepted call with the decoder's error", async () => {

@@ -111,8 +111,7 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 
 /** Waters a bed with an error thrown at a place. */
 function water(place: string, error: OddError, format: WireFormat = wireFormats.rest): HttpRequest {
-  const at = String(oddErrors.indexOf(error));
-  const header = Object.entries({ "x-place": place, "x-error": at });
+  const header = Object.entries({ "x-place": place, "x-error": String(oddErrors.indexOf(error)) });
   if (format.protocol === "rest") return { httpMethod: "POST", path: "/beds/7:water", header };
   return rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, {}), header, waterBedProcedure);
 }

@@ -55,8 +55,7 @@ test.each<[name: string, init: MessageInitShape<typeof SinkSchema>, more: string
   ["200 bytes in a field", { fBytes: new Uint8Array(200) }, " (and 1 more)"],
 ])('in a message with %s, the text after the first violation is "$2"', (_name, init, more) => {
   const message = create(SinkSchema, init);
-  const invalid = create(note, { text0: "x" });
-  const { violations: [first = expect.unreachable()] = [] } = all.validate(note, invalid);
+  const { violations: [first = expect.unreachable()] = [] } = all.validate(note, create(note, { text0: "x" }));
   const twice = { validate: () => ({ kind: "invalid" as const, violations: [first, first] }) };
   const lister = Object.assign(Object.create(null), twice);
   const error = violationError({ ...protovalidate, ...schemas }, lister, SinkSchema, message, [first], "grpc");

@@ -68,8 +68,7 @@ test.each(
   ],
 )("a proxy refuses rest.errorBody with %s at its place", async (_name, yaml, problem) => {
   const upstreams = `upstreams:\n- addresses: ["http://127.0.0.1:1"]\n  descriptors: ${greenhouse}\n`;
-  const config = folder.write("refused.yaml", `${yaml}${upstreams}`);
-  const command = new ProxyCommand(["--config", config, "--check"]);
+  const command = new ProxyCommand(["--config", folder.write("refused.yaml", `${yaml}${upstreams}`), "--check"]);
   expect(await command.done).toBe(2);
   expect(command.errors.join("\n")).toContain(problem);
 });

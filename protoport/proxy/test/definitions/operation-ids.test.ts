@@ -56,8 +56,7 @@ test("a proxy refuses equal operation ids at start, unless operationIds is full"
   const refused = new ProxyCommand(["--config", configure(descriptors, {})]);
   expect(await refused.done).toBe(2);
   expect(refused.errors.join("\n")).toContain(`openapi.operationIds is service, but ${clash}`);
-  const full = configure(descriptors, { operationIds: "full" });
-  await using command = new ProxyCommand(["--config", full]);
+  await using command = new ProxyCommand(["--config", configure(descriptors, { operationIds: "full" })]);
   const document = await (await fetch(`${await command.serving}/openapi.json`)).text();
   expect(document).toBe((await runProxyCommand("openapi", descriptors, "--operation-ids", "full")).printed);
   configure(descriptors, { operationIds: "rpc" });

@@ -97,8 +97,7 @@ test.each(["request", "response"] as const)("fields that need an exact name in a
   expect(selected(["*"], (name) => name.replaceAll("-", "_"))).toEqual([]);
   expect(selected(["*", first.toUpperCase()])).toEqual([first.toLowerCase()]);
   // The proxy sets the client's fields itself.
-  const settable = others.map((name) => name.toLowerCase());
-  expect(selected(others)).toEqual(settable);
+  expect(selected(others)).toEqual(others.map((name) => name.toLowerCase()));
 });
 
 test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])("rename and set refuse '%s'", (name) => {

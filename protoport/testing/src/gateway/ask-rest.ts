@@ -15,8 +15,7 @@ export async function ask(
 ): Promise<unknown> {
   await using server = await startRestServer(respond);
   const transport = createRestTransport({ baseUrl: server.baseUrl, registry, ...options });
-  const call = createClient(KitchenSink, transport).query({}).catch(asError);
-  return await within(call, "a response");
+  return await within(createClient(KitchenSink, transport).query({}).catch(asError), "a response");
 }
 
 /** Returns a ConnectError unchanged, and throws any other value. */

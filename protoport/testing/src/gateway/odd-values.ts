@@ -14,8 +14,7 @@ const odd: readonly (() => unknown)[] = [
 
 /** Sets a random field, list item or map value in a message or nested message to an unexpected value. */
 export function putSomethingOdd(message: object, dice: Dice): void {
-  const names = Object.keys(message);
-  const name = dice.oneOf(names);
+  const name = dice.oneOf(Object.keys(message));
   const value: unknown = Reflect.get(message, name);
   const isOpen = typeof value === "object" && value !== null && !(value instanceof Uint8Array);
   if (isOpen && Object.keys(value).length > 0 && dice.roll(4) !== 0) putSomethingOdd(value, dice);

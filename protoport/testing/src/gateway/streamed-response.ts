@@ -21,8 +21,7 @@ export async function openResponse(
     const { signal } = controller;
     const request = new Request(`http://a${path}`, { headers: header.map(([name, value]) => [name, value]), signal });
     const { headers, body } = await within(gateway.fetch(request), "a response");
-    const bytes = Readable.from(body ?? []);
-    return { header: [...headers], body: bytes, [Symbol.dispose]: () => controller.abort() };
+    return { header: [...headers], body: Readable.from(body ?? []), [Symbol.dispose]: () => controller.abort() };
   }
   if (version === "1.1") {
     const request = get({ host: address, port, path, headers: Object.fromEntries(header), agent: false });

@@ -76,8 +76,7 @@ async function readResponse(reader: ByteReader, httpMethod: string): Promise<Htt
       continue;
     }
     const header = parseHeaderFields(head.slice(head.indexOf("\r\n") + 2));
-    const rest = await readBody(reader, httpMethod, httpStatus, header);
-    return { httpStatus, header, head, interim, ...rest };
+    return { httpStatus, header, head, interim, ...(await readBody(reader, httpMethod, httpStatus, header)) };
   }
 }
 

@@ -49,8 +49,7 @@ export const randomFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(stre
 export const randomResponseFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(streamIds), validResponses);
 
 function corrupt(dice: Dice, streamId: number, choices: typeof valid): Buffer {
-  const made = dice.oneOf(choices)(dice, streamId);
-  const bytes = frameBytes(made);
+  const bytes = frameBytes(dice.oneOf(choices)(dice, streamId));
   if (dice.roll(12) > 0) return bytes;
   // The frame is corrupted at a random position, often in the frame header.
   bytes[dice.roll(Math.min(bytes.byteLength, dice.oneOf([9, 9, 60])))] = dice.roll(256);

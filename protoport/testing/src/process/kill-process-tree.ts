@@ -49,6 +49,5 @@ const stateOf = (pid: number): string | undefined =>
 
 /** Returns a process's resident memory in bytes. The function works only on Linux. */
 export function residentBytes(pid: number | undefined): number {
-  const status = readFileSync(`/proc/${String(pid)}/status`, "latin1");
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, "latin1"))?.[1]) * 1024;
 }

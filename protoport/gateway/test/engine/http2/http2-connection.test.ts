@@ -95,8 +95,7 @@ test("a draining connection closes immediately if it has no open streams", async
   connection.send(whole(1));
   expect(await connection.readEnd(1)).toStrictEqual(answered);
   for (const one of connection.engine.connections) one.drain();
-  const ping = await nextOf(connection, frameType.ping);
-  connection.send(frame(frameType.ping, ack, 0, ping?.payload));
+  connection.send(frame(frameType.ping, ack, 0, (await nextOf(connection, frameType.ping))?.payload));
   expect([lastOf(await nextOf(connection, frameType.goAway)), await connection.readFrame()]).toEqual([1, undefined]);
 });
 

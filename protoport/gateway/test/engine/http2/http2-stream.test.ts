@@ -233,8 +233,7 @@ describe("the engine", () => {
       },
       limits: windowLimits,
     });
-    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
-    connection.send(begun(1), ...body, pingFrame);
+    connection.send(begun(1), ...[1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000))), pingFrame);
     expect(await credit(connection)).toStrictEqual(want.map((streamId) => [streamId, 48_000]));
     await connection.settle(dataFrame(1, text(""), endStream));
     expect([...connection.engine.connections].map(({ requests }) => requests)).toStrictEqual([0]);

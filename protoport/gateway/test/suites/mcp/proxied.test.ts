@@ -13,8 +13,7 @@ const upstreams = echoServers.filter(({ name }) => name === "grpc-go" || name ==
 
 /** Returns the flags for a proxy in front of a server. */
 function flagsFor(address: string, files: readonly DescFile[], folder: TempFolder): readonly string[] {
-  const descriptors = folder.write("descriptors.binpb", descriptorSetOf(...files));
-  return ["--upstream", address, "--descriptors", descriptors];
+  return ["--upstream", address, "--descriptors", folder.write("descriptors.binpb", descriptorSetOf(...files))];
 }
 
 test.each(upstreams)("an MCP client of the proxy calls $name through a tool", async ({ build }) => {

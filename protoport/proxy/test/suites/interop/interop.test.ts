@@ -160,8 +160,7 @@ describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
 
   test("cancel_after_begin passes", async () => {
     const controller = new AbortController();
-    const requests = emptyUntil(controller.signal);
-    const call = stream("StreamingInputCall", requests, { signal: controller.signal });
+    const call = stream("StreamingInputCall", emptyUntil(controller.signal), { signal: controller.signal });
     controller.abort();
     await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
   });

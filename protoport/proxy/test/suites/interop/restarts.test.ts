@@ -71,8 +71,7 @@ test.each(echoServers.filter(({ argsAt }) => argsAt !== undefined))(
     const servers = [await startAt(0), await startAt(0)];
     const upstream = opened.use(createUpstream({ addresses: servers.map(({ address }) => address) }));
     const proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
-    const connection = opened.use(await openHttp2(proxy.address));
-    const load = new Load(connection);
+    const load = new Load(opened.use(await openHttp2(proxy.address)));
     for (const { port, process } of servers) {
       // The upstream connects again after a backoff.
       await expect.poll(() => upstream.load.connections, { timeout: waitLimitMs }).toBe(2);

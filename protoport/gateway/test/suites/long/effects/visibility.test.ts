@@ -143,8 +143,7 @@ describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
     test("the details of an error do not contain hidden fields", async () => {
       const detailsFor = async (at: BoundAddress): Promise<readonly unknown[]> => {
         const messages = createClient(greenhouse, open(urlOf(at))).watchReadings({ count: 1 });
-        const error = await errorOf(collect(messages));
-        return ConnectError.from(error).findDetails(greenhouse.method.waterBed.output);
+        return ConnectError.from(await errorOf(collect(messages))).findDetails(greenhouse.method.waterBed.output);
       };
       expect(await detailsFor(partnersAt)).toMatchObject([{ bed: 1n, note: "", mode: 0 }]);
       expect(await detailsFor(colleaguesAt)).toMatchObject([kept]);

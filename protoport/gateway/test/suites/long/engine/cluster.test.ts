@@ -71,8 +71,7 @@ test.each([
   { name: "a Unix socket with the PROXY header", options: { path: "socket", proxyProtocol: true }, header: ofProxy },
 ])("workers get the connections to $name in turn", async ({ options, header = "" }) => {
   using folder = createTempFolder();
-  const path = "path" in options ? { path: folder.file(options.path) } : {};
-  const workers = await startTwo({ ...options, ...path });
+  const workers = await startTwo({ ...options, ...("path" in options ? { path: folder.file(options.path) } : {}) });
   const [{ at }, { at: same }] = workers;
   expect(same).toEqual(at);
   const pids = await askMany(at, 4, header + request);

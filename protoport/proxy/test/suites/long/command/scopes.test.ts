@@ -97,8 +97,7 @@ test("a proxy without scopes accepts tokens without scopes, and publishes no met
 });
 
 test("a reload applies new scopes, and reports names that match no RPC", async () => {
-  const file = configure("  scopes: { greenhouse.v1.*: a }");
-  await using proxy = await startProxyProcess(["--config", file]);
+  await using proxy = await startProxyProcess(["--config", configure("  scopes: { greenhouse.v1.*: a }")]);
   const token = await issuer.sign({ scope: "b" });
   expect((await ask(proxy, waterBed, token)).httpStatus).toBe(403);
   configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b, greenhouse.v1.Greenhouse.*: c }`);

@@ -126,8 +126,7 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
   });
 
   test("accepts an empty file of accepted changes", async () => {
-    const accept = folder.write("empty.txt", "");
-    const result = await check(now, "--against", now, "--accept", accept, ...inFirst);
+    const result = await check(now, "--against", now, "--accept", folder.write("empty.txt", ""), ...inFirst);
     expect(result).toMatchObject({ exitCode: 0, stderr: "" });
   });
 

@@ -25,8 +25,7 @@ export async function exchange(
   const respond = (method: DescMethod, message: Message): Message => {
     received.push(fieldsOf(reflect(method.input, message), request.endsWith(" binary") ? "name" : "number"));
     const { output } = findMethod(recorded, method.name);
-    const bytes = toBinary(output, fromJson(output, response));
-    return fromBinary(method.output, bytes);
+    return fromBinary(method.output, toBinary(output, fromJson(output, response)));
   };
   const validation = await openValidation();
   const routes = (router: ConnectRouter) => services.forEach((each) => router.service(each, handlersOf(each, respond)));
