@@ -40,8 +40,7 @@ describe("BacklogBudget", () => {
       if (Number(change) > 0) backlog.add(Number(change) * kib);
       else backlog.remove(-Number(change) * kib);
     }
-    expect(cutOff.join("")).toBe(cut);
-    expect(budget.bytes).toBe(held * kib);
+    expect([cutOff.join(""), budget.bytes]).toEqual([cut, held * kib]);
     // A connection that was cut off holds nothing, even if more is added or removed later.
     expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
   });

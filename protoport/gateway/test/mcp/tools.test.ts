@@ -268,8 +268,7 @@ test.each([
     return (await Promise.all(pages)).map(({ text }) => text);
   };
   const first = await readAll();
-  expect(Object.keys(comments.reads)).toHaveLength(250);
-  expect(await readAll()).toEqual(first);
+  expect([Object.keys(comments.reads).length, await readAll()]).toEqual([250, first]);
   await pageOf(fetch, "50");
   expect(new Set(Object.values(comments.reads))).toEqual(new Set([1]));
 });

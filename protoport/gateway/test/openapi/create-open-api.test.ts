@@ -492,8 +492,7 @@ test("a message schema allows only one member of a oneof", () => {
   expect(dependent["choiceStruct"]).toEqual({ propertyNames: { not: { enum: ["choiceBytes"] } } });
   expect(schemas["Nested"]).not.toHaveProperty("dependentSchemas");
   const { pattern, description } = Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask");
-  expect(description).toBe("Field paths, separated by commas.");
-  expect(pattern).toBe(fieldMaskPattern);
+  expect([description, pattern]).toEqual(["Field paths, separated by commas.", fieldMaskPattern]);
 });
 
 test("paths that differ only in variable names are one path item", () => {

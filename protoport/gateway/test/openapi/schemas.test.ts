@@ -177,8 +177,7 @@ describe("the schema of a message", () => {
       ),
     );
     const { schema, isTruncated } = createMessageSchema(wide, { ...options, comments });
-    expect(isTruncated).toBe(true);
-    expect(Object.keys(Object(schema["properties"]))).toHaveLength(61);
+    expect([isTruncated, Object.keys(Object(schema["properties"])).length]).toEqual([true, 61]);
     const inner = Object.keys(Object(Reflect.get(Object(schema["$defs"]), "Nested").properties)).length;
     expect(inner).toBeGreaterThan(200);
     expect(inner).toBeLessThan(540);

@@ -55,8 +55,7 @@ describe("a completed request", () => {
     await using greenhouse = await startGreenhouse({}, { onResponse });
     const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
     for (const version of versionsBy.listening) await exchange(greenhouse.address, version, request);
-    expect(logged).toHaveLength(4);
-    expect(logged.filter((text) => text.includes("s3cret"))).toEqual([]);
+    expect([logged.length, logged.filter((text) => text.includes("s3cret"))]).toEqual([4, []]);
   });
 });
 

@@ -178,8 +178,7 @@ test.each([
   const methodSettings = (): MethodSettings => ({ retry: own });
   const upstreams = [{ upstream: server.baseUrl, descriptors, retry, methodSettings }];
   await using proxy = await openProxy({ upstreams });
-  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(404);
-  expect(server.requests).toBe(requests);
+  expect([(await exchangeFetch(proxy.fetch, water)).httpStatus, server.requests]).toEqual([404, requests]);
 });
 
 function failToSet(): never {

@@ -22,8 +22,7 @@ test.each([
   ["a message of exactly the limit", bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)), false, [...Buffer.alloc(10)]],
 ])("readSingleEnvelope %s is accepted", (_name, input, compressed, message) => {
   const envelope = readSingleEnvelope(input, limitBytes);
-  expect(envelope.compressed).toBe(compressed);
-  expect([...envelope.bytes]).toEqual(message);
+  expect([envelope.compressed, [...envelope.bytes]]).toEqual([compressed, message]);
 });
 
 test.each([
@@ -48,8 +47,7 @@ test("readSingleEnvelope reads the output of writeEnvelope", () =>
       const written = writeEnvelope(compressed ? 1 : 0, message);
       expect(written.byteLength).toBe(5 + message.byteLength);
       const read = readSingleEnvelope(written, message.byteLength);
-      expect(read.compressed).toBe(compressed);
-      expect(Buffer.from(read.bytes).equals(message)).toBe(true);
+      expect([read.compressed, Buffer.from(read.bytes).equals(message)]).toEqual([compressed, true]);
     }),
   ));
 

@@ -19,8 +19,7 @@ describe("decodeGrpcWebText", () => {
     { name: "several padded base64 sections", text: "bw==cg==ZGVycw==", want: "orders" },
   ])("decodes $name to a transferable buffer", ({ text, want }) => {
     const bytes = decodeGrpcWebText(Buffer.from(text));
-    expect(Buffer.from(bytes).toString()).toBe(want);
-    expect(isMarkedAsUntransferable(bytes.buffer)).toBe(false);
+    expect([Buffer.from(bytes).toString(), isMarkedAsUntransferable(bytes.buffer)]).toEqual([want, false]);
   });
 
   test.each([

@@ -47,8 +47,7 @@ test.each([
   { text: "-315576000000.999999999s", seconds: -315576000000n, nanos: -999_999_999 },
 ])("parseDuration() reads $text as a duration", ({ text, seconds, nanos }) => {
   const duration = parseDuration(text);
-  expect(duration?.seconds).toBe(seconds);
-  expect(duration?.nanos).toBe(nanos);
+  expect([duration?.seconds, duration?.nanos]).toEqual([seconds, nanos]);
 });
 
 test.each(

@@ -104,8 +104,7 @@ describe("the limit of query parameters", () => {
     const file = { messageType: [{ name: "L0", field: texts(maxOperationFields) }] };
     const document = describeBy({ get: "/nested", additionalBindings: additional }, file);
     const listed = Object.keys(document.paths).reduce((sum, path) => sum + queryOf(document, path).length, 0);
-    expect(listed).toBe(maxDocumentFields);
-    expect(Object.keys(document.paths).length).toBe(operations + 1);
+    expect([listed, Object.keys(document.paths).length]).toEqual([maxDocumentFields, operations + 1]);
     expect(document.paths[`/nested/${operations - 1}`]?.get?.description).toContain(fieldsOmittedNote);
   });
 });

@@ -387,7 +387,6 @@ test.each([
   await within(received, "the call");
   for (const signal of signals) program.process.kill(signal);
   if (exitCode === 0) release();
-  expect(await program.end()).toBe(exitCode);
-  expect((await response)?.status).toBe(exitCode === 0 ? 200 : undefined);
+  expect([await program.end(), (await response)?.status]).toEqual([exitCode, exitCode === 0 ? 200 : undefined]);
   release();
 });
