@@ -121,9 +121,8 @@ test.each([
   expect(generated).not.toEqual([]);
 });
 
-test("parseHttpRules() reads external rules without generated code", () => {
-  expect([parseHttpRules('{"rules": [{"selector": "a.B.C", "get": "/c"}]}').length, generated]).toEqual([1, []]);
-});
+test("parseHttpRules() reads external rules without generated code", () =>
+  expect([parseHttpRules('{"rules": [{"selector": "a.B.C", "get": "/c"}]}').length, generated]).toEqual([1, []]));
 
 test("a gateway generates code by default", async () => {
   await askGateway({ routes: sinkRoutes() });

@@ -242,14 +242,10 @@ async function codeOfGoneClient(): Promise<unknown> {
 /** Returns the identifier for a gateway defect outside any call. */
 async function codeOfBrokenConnection(): Promise<unknown> {
   const reported = Promise.withResolvers<unknown>();
+  // oxfmt-ignore
   const server = createHttp1Server({
-    limits: defaultLimits,
-    budget: new BacklogBudget(defaultLimits.backlogBytes),
-    serve: fails,
-    refuse: fails,
-    stopProblem: () => undefined,
-    countError: fails,
-    report: (_error, { errorCode }) => reported.resolve(errorCode),
+    limits: defaultLimits, budget: new BacklogBudget(defaultLimits.backlogBytes), serve: fails, refuse: fails,
+    stopProblem: () => undefined, countError: fails, report: (_error, { errorCode }) => reported.resolve(errorCode),
   });
   const listening = createTcpServer({ allowHalfOpen: true }, (socket) => void server.take(socket));
   await using started = await startOnLoopback(listening);

@@ -12,13 +12,10 @@ function listRoutes(options: Partial<GatewayOptions>): string[] {
   return gateway.routes.map(({ httpMethods, path }) => `${httpMethods.join(",")} ${path}`);
 }
 
+// oxfmt-ignore
 const ofGreenhouse = [
-  `GET,POST ${service}/GetReading`,
-  `POST ${service}/WaterBed`,
-  `POST ${service}/WatchReadings`,
-  `POST ${service}/RecordReadings`,
-  `POST ${service}/ControlClimate`,
-  "GET,HEAD /sensors/{sensor}/reading",
+  `GET,POST ${service}/GetReading`, `POST ${service}/WaterBed`, `POST ${service}/WatchReadings`,
+  `POST ${service}/RecordReadings`, `POST ${service}/ControlClimate`, "GET,HEAD /sensors/{sensor}/reading",
   "POST /beds/{bed}:water",
 ];
 

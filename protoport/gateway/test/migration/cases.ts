@@ -143,14 +143,10 @@ const scalarSample = {
   fSfixed32: 2147483647, fSfixed64: "-4611686018427387904", fSint32: 2147483647, fSint64: "4611686018427387903",
   customName: "camelCase", fEnum: "COLOR_RED",
 };
+// oxfmt-ignore
 const sample = {
-  ...scalarSample,
-  nesteds: [{ text: "b", number: "10" }],
-  tags: ["a", "b"],
-  choiceText: "x",
-  palette: { a: "COLOR_RED", b: "COLOR_UNSPECIFIED" },
-  labels: { a: "x" },
-  nestedById: { 1: { text: "x" } },
+  ...scalarSample, nesteds: [{ text: "b", number: "10" }], tags: ["a", "b"], choiceText: "x",
+  palette: { a: "COLOR_RED", b: "COLOR_UNSPECIFIED" }, labels: { a: "x" }, nestedById: { 1: { text: "x" } },
   maybeString: "o",
 };
 const lines = `${JSON.stringify(sample)}\n`.repeat(5);

@@ -23,13 +23,10 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
     routes: (router) =>
       router
         .service(Letters, {
-          send: (letter) => letter,
-          sendBody,
+          send: (letter) => letter, sendBody,
           refuse: throws(new ConnectError("no", Code.Unauthenticated, { "www-authenticate": "Bearer" })),
-          updateFreeForm: (request) => request,
-          updateOddNames: moveMaskToHeader,
-          updateOwnJsonNames: moveMaskToHeader,
-          greet: (greeting) => greeting,
+          updateFreeForm: (request) => request, updateOddNames: moveMaskToHeader,
+          updateOwnJsonNames: moveMaskToHeader, greet: (greeting) => greeting,
         })
         .service(PlainLetters, { send: (letter) => letter, sendBody })
         .service(Samples, {

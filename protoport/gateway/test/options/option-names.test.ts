@@ -15,15 +15,11 @@ interface Options {
   readonly issuers?: readonly { readonly url: string; readonly audience?: string }[];
 }
 
+// oxfmt-ignore
 const names: OptionNames<Options> = {
-  path: required,
-  readMaxBytes: true,
-  port: integerBetween(1, 65_535),
-  waitMs: integerBetween(0, Number.POSITIVE_INFINITY),
-  limits: { requests: true, requestTimeoutMs: true },
-  signal: undefined,
-  retry: stringOr({ attempts: required }),
-  labels: arrayOfStrings(),
+  path: required, readMaxBytes: true, port: integerBetween(1, 65_535),
+  waitMs: integerBetween(0, Number.POSITIVE_INFINITY), limits: { requests: true, requestTimeoutMs: true },
+  signal: undefined, retry: stringOr({ attempts: required }), labels: arrayOfStrings(),
   issuers: arrayOf({ url: required, audience: true }),
 };
 

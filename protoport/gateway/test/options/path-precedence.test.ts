@@ -5,16 +5,10 @@ import { type Field, openEveryTransport, shared, transportNames } from "../../..
 
 // No compatibility option can change which order is deleted. The path determines it.
 
+// oxfmt-ignore
 const all: RestServiceOptions = {
-  ignoredQueryParameters: ["*"],
-  ignoreBodies: true,
-  mapsInQuery: true,
-  grpcMetadata: true,
-  jsonClientStreams: true,
-  int64Numbers: true,
-  lenient: true,
-  sameValueAsPath: true,
-  updateMaskFromBody: true,
+  ignoredQueryParameters: ["*"], ignoreBodies: true, mapsInQuery: true, grpcMetadata: true, jsonClientStreams: true,
+  int64Numbers: true, lenient: true, sameValueAsPath: true, updateMaskFromBody: true,
 };
 // An RPC whose body could name another order.
 const selector = "orders.v1.OrderService.DeleteOrder";

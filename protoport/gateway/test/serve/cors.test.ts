@@ -64,13 +64,9 @@ describe("Cors.preflight()", () => {
     expect(toObject(fields)).toMatchObject({ "access-control-allow-methods": want });
   });
 
+  // oxfmt-ignore
   test.each([
-    "https://evil.example",
-    "null",
-    "https://shop.example.evil",
-    "https://SHOP.example",
-    "http://shop.example",
-    "",
+    "https://evil.example", "null", "https://shop.example.evil", "https://SHOP.example", "http://shop.example", "",
   ])("for the origin %j allows nothing", (origin) => {
     const fields = listed.preflight({ httpMethod: "OPTIONS", origin, accessControlRequestMethod: "GET" });
     expect(toObject(fields)).toEqual({ vary: "origin" });

@@ -239,16 +239,11 @@ describe("maxTimeoutMs", () => {
   });
 });
 
+// oxfmt-ignore
 const greatestLimits: Required<GatewayOptions>["limits"] = {
-  headerBytes: 2 ** 30 - 1,
-  urlBytes: 2 ** 30 - 1,
-  headerTimeoutMs: Number.POSITIVE_INFINITY,
-  requestTimeoutMs: Number.POSITIVE_INFINITY,
-  idleTimeoutMs: Number.POSITIVE_INFINITY,
-  concurrentStreams: 2 ** 32 - 1,
-  connectionWindowBytes: 2 ** 31 - 1,
-  backlogBytes: Number.MAX_SAFE_INTEGER,
-  connections: Number.POSITIVE_INFINITY,
+  headerBytes: 2 ** 30 - 1, urlBytes: 2 ** 30 - 1, headerTimeoutMs: Number.POSITIVE_INFINITY,
+  requestTimeoutMs: Number.POSITIVE_INFINITY, idleTimeoutMs: Number.POSITIVE_INFINITY, concurrentStreams: 2 ** 32 - 1,
+  connectionWindowBytes: 2 ** 31 - 1, backlogBytes: Number.MAX_SAFE_INTEGER, connections: Number.POSITIVE_INFINITY,
   defaultTimeoutMs: Number.POSITIVE_INFINITY,
 };
 

@@ -55,15 +55,10 @@ test("after a reload, two upstreams with equal settings keep separate connection
   await closeParts(next, 0);
 });
 
+// oxfmt-ignore
 test.each([
-  "addresses: [dns:localhost:2]",
-  "connections: 2",
-  "keepaliveMs: 2",
-  "resolveEveryMs: 2",
-  'healthService: ""',
-  "maxConnectionAgeMs: 2",
-  "tls: {}",
-  "tls: { servername: b }",
+  "addresses: [dns:localhost:2]", "connections: 2", "keepaliveMs: 2", "resolveEveryMs: 2", 'healthService: ""',
+  "maxConnectionAgeMs: 2", "tls: {}", "tls: { servername: b }",
 ])("adding or removing `%s` by reloads replaces an upstream's connections", async (setting) => {
   const [before, after] = ["addresses: [dns:localhost:1]", setting]
     .map((each) => (each.startsWith("addresses") ? each : `addresses: [dns:localhost:1], ${each}`))

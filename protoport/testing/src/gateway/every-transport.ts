@@ -8,12 +8,9 @@ import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
 
 /** The HTTP servers on which a gateway can run, by name. */
+// oxfmt-ignore
 export const transportNames = [
-  "the engine's HTTP/1.1",
-  "the engine's HTTP/2",
-  "a handler in node:http",
-  "a handler in node:http2",
-  "Fetch",
+  "the engine's HTTP/1.1", "the engine's HTTP/2", "a handler in node:http", "a handler in node:http2", "Fetch",
 ] as const;
 
 export type TransportName = (typeof transportNames)[number];

@@ -48,6 +48,5 @@ const stateOf = (pid: number): string | undefined =>
   /^.*\) (\w)/s.exec(attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "")?.[1];
 
 /** Returns a process's resident memory in bytes. The function works only on Linux. */
-export function residentBytes(pid: number | undefined): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, "latin1"))?.[1]) * 1024;
-}
+export const residentBytes = (pid: number | undefined): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, "latin1"))?.[1]) * 1024;

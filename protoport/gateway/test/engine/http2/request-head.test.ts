@@ -26,14 +26,10 @@ describe("the header of a request", () => {
   test("is parsed into its parts", () => {
     const fields = [...get, "content-length", "42"];
     // The decoder has dropped fields.
+    // oxfmt-ignore
     expect(readRequestHead(fields, 4321)).toStrictEqual({
-      fields,
-      common: Object.assign(new CommonHeaderFields(fields), { listBytes: 4321 }),
-      method: "GET",
-      url: "https://example.com:8080/a?b=c",
-      path: "/a?b=c",
-      authority: "example.com:8080",
-      contentLength: 42,
+      fields, common: Object.assign(new CommonHeaderFields(fields), { listBytes: 4321 }), method: "GET",
+      url: "https://example.com:8080/a?b=c", path: "/a?b=c", authority: "example.com:8080", contentLength: 42,
       expectsContinue: false,
     });
   });

@@ -26,14 +26,9 @@ test("CommonHeaderFields contains the values that readHeaderField() returns", ()
   expect(new CommonHeaderFields(list)).toMatchObject({ host, xRequestId, contentType, authorization: null });
 });
 
+// oxfmt-ignore
 test.each([
-  "host",
-  "authorization",
-  "content-type",
-  "content-length",
-  "content-encoding",
-  "transfer-encoding",
-  "expect",
+  "host", "authorization", "content-type", "content-length", "content-encoding", "transfer-encoding", "expect",
 ])("CommonHeaderFields contains only %s if no other field is sent", (name) => {
   const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
   expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);

@@ -108,15 +108,10 @@ test.each(
   expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
 });
 
+// oxfmt-ignore
 test.each([
-  "application/pdf",
-  "Application/PDF ; version=1.7",
-  "image/png",
-  "IMAGE/JPEG",
-  "image/gif;a=b",
-  "audio/mpeg",
-  "video/mp4; codecs=avc1",
-  "font/woff2",
+  "application/pdf", "Application/PDF ; version=1.7", "image/png", "IMAGE/JPEG", "image/gif;a=b", "audio/mpeg",
+  "video/mp4; codecs=avc1", "font/woff2",
 ])("a response of bytes with the type %j has no sandbox policy", async (type) => {
   expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
 });

@@ -57,16 +57,10 @@ test.each(
   expect(new Set(targets.map(responseTypeOf))).toEqual(new Set([type]));
 });
 
+// oxfmt-ignore
 test.each([
-  "",
-  "text/plain",
-  ...notJsonContentTypes,
-  "application/proto; charset=utf-8",
-  "application/grpc; charset=utf-8",
-  "application/grpc+unheard-of",
-  "application/grpc+protobuf",
-  "application/grpc-websocket",
-  "constructor",
+  "", "text/plain", ...notJsonContentTypes, "application/proto; charset=utf-8", "application/grpc; charset=utf-8",
+  "application/grpc+unheard-of", "application/grpc+protobuf", "application/grpc-websocket", "constructor",
   "__proto__",
 ])("an RPC's content type %j is not supported", (value) => expect(find(value)).toEqual([]));
 

@@ -61,12 +61,9 @@ function oddHeader(dice: Dice): Buffer {
 
 // oxfmt-ignore
 export const seeds: Readonly<Record<"http1" | "http2" | "client", readonly Buffer[]>> = { http1: [
-    ...requests,
-    requests.join(""),
-    ...codings.map((coding) => post(`Transfer-Encoding:${coding}`, "0\r\n\r\n")),
+    ...requests, requests.join(""), ...codings.map((coding) => post(`Transfer-Encoding:${coding}`, "0\r\n\r\n")),
     ...sizeLines.map((line) => inChunks(`${line}\r\nabc\r\n0\r\n\r\n`)),
-    ...trailers.map((field) => inChunks(`0\r\n${field}\r\n\r\n`)),
-    `${requests.join("")}${"x".repeat(20_000)}`,
+    ...trailers.map((field) => inChunks(`0\r\n${field}\r\n\r\n`)), `${requests.join("")}${"x".repeat(20_000)}`,
   ].map(text),
   http2: [...Array.from({ length: 200 }, (_, i) => oddHeader(new Dice(i))), ...hpackRequests.map((blocks) =>
       Buffer.concat(blocks.map((hex, i) => headers(2 * i + 1, hex, endHeaders | frameFlag.endStream))),

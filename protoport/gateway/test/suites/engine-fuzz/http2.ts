@@ -207,17 +207,10 @@ export async function http2ClientProblem(bytes: Buffer): Promise<string | undefi
   const calls: Call[] = [];
   let fault: unknown;
   let closed = false;
+  // oxfmt-ignore
   const connection = new ClientConnection(client, {
-    limits,
-    budget,
-    keepaliveMs: 60_000,
-    streamsBeforeSettings: 2,
-    onReady: ignore,
-    onStreamAvailable: ignore,
-    onRetired: ignore,
-    onBusy: ignore,
-    onClose: () => (closed = true),
-    onFault: (error) => (fault = error),
+    limits, budget, keepaliveMs: 60_000, streamsBeforeSettings: 2, onReady: ignore, onStreamAvailable: ignore,
+    onRetired: ignore, onBusy: ignore, onClose: () => (closed = true), onFault: (error) => (fault = error),
   });
   const call = (): void => {
     if (connection.availableStreams > 0) calls.push(new Call(dice, connection));

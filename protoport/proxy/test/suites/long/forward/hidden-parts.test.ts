@@ -198,14 +198,10 @@ describe.each(transports)("the proxy over $name", ({ open }) => {
     expect([receivedSinks[0], sink].map((each) => each && "maybeEnum" in each)).toEqual([false, false]);
   });
 
+  // oxfmt-ignore
   test.each([
-    "/kitchensink.v1.Legacy/",
-    "type.googleapis.com/kitchensink.v1.Legacy/",
-    "/kitchensink.v1.Legacy?",
-    "/.kitchensink.v1.Legacy",
-    "/kitchensink.v1%2ELegacy",
-    "/",
-    "",
+    "/kitchensink.v1.Legacy/", "type.googleapis.com/kitchensink.v1.Legacy/", "/kitchensink.v1.Legacy?",
+    "/.kitchensink.v1.Legacy", "/kitchensink.v1%2ELegacy", "/", "",
   ])("empties an Any with the malformed type URL %j before forwarding", async (typeUrl) => {
     receivedSinks.length = 0;
     const value = toBinary(LegacySchema, legacyOf("request"));
