@@ -4,17 +4,14 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService, KitchenSink, startScriptedServer } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../src/client/index.ts";
-import type {
-  ServerReflectionRequest,
-  ServerReflectionResponseSchema,
+// oxfmt-ignore
+import type { ServerReflectionRequest, ServerReflectionResponseSchema
 } from "../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
 import type { ReadReflectionOptions, ReflectedServices } from "../../src/forward/read-reflection.ts";
 import { readReflection } from "../../src/forward/read-reflection.ts";
-import {
-  createReflectionService,
-  ServerReflection,
-  ServerReflectionV1Alpha,
+// oxfmt-ignore
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha
 } from "../../../gateway/src/reflection/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 

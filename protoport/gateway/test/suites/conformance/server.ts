@@ -12,9 +12,8 @@ import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";
 // oxfmt-ignore
 import { ServerCompatRequestSchema, ServerCompatResponseSchema, type ServerCompatRequest
 } from "./gen/connectrpc/conformance/v1/server_compat_pb.ts";
-import {
-  ConformanceService,
-  file_connectrpc_conformance_v1_service,
+// oxfmt-ignore
+import { ConformanceService, file_connectrpc_conformance_v1_service
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 // The server under test, as the suite starts it. A request on stdin describes the server, the response on stdout has

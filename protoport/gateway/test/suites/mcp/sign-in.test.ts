@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
+// oxfmt-ignore
+import { file_greenhouse_v1_greenhouse, GreenhouseService
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { createBearerAuth, createResourceMetadata, openTokenVerifier, principalKey

@@ -1,10 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { create, setExtension, toBinary } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
-  MethodOptionsSchema,
+// oxfmt-ignore
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorProtoSchema, MethodOptionsSchema
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";

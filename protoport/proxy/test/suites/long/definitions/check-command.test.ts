@@ -7,9 +7,8 @@ import { switchNames, toRestOptions } from "../../../../src/definitions/definiti
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
 import { descriptorSetOf, file_orders_v1_orders, runProxyCommand, stringField } from "@protoport/testing/proxy";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import {
-  file_kitchensink_v1_kitchen_sink,
-  KitchenSink,
+// oxfmt-ignore
+import { file_kitchensink_v1_kitchen_sink, KitchenSink
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";

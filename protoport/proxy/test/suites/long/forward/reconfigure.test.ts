@@ -4,22 +4,11 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { frameFlag, headersFrame, openHttp1, resetFrame } from "@protoport/testing";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  type ScriptedConnection,
-  startProxy,
-  grpcHead,
-  grpcResponse,
-  startScriptedServer,
-  serviceWithRoutes,
-  OrderService,
-  startGreenhouse,
-} from "@protoport/testing/proxy";
-import {
-  createProxy,
-  type ProxyGateway,
-  type ProxyOptions,
-  type MethodSettings,
-  createUpstream,
+// oxfmt-ignore
+import { type ScriptedConnection, startProxy, grpcHead, grpcResponse, startScriptedServer, serviceWithRoutes,
+  OrderService, startGreenhouse } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { createProxy, type ProxyGateway, type ProxyOptions, type MethodSettings, createUpstream
 } from "../../../../src/create-proxy.ts";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createBearerAuth } from "../../../../../auth/src/index.ts";

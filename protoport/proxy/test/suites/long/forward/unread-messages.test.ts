@@ -1,10 +1,8 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  ReadingSchema,
-  WaterBedRequestSchema,
-  WatchReadingsRequestSchema,
+// oxfmt-ignore
+import { ReadingSchema, WaterBedRequestSchema, WatchReadingsRequestSchema
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2, fieldValue, frameType, type HttpResponse } from "@protoport/testing/http";
 import { GreenhouseService, envelope, grpcResponse, startProxy, startScriptedServer } from "@protoport/testing/proxy";

@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  GreenhouseService,
-  startProxy,
-  grpcResponse,
-  startScriptedServer,
-  watered,
-  windowUpdateFrame,
+// oxfmt-ignore
+import { GreenhouseService, startProxy, grpcResponse, startScriptedServer, watered, windowUpdateFrame
 } from "@protoport/testing/proxy";
 // oxfmt-ignore
 import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, type Field, frame, frameType,

@@ -15,14 +15,11 @@ import { createFileRegistry, type DescService, fromBinary, create, createRegistr
 import { FieldOptionsSchema, FileDescriptorSetSchema, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { file_kitchensink_v1_shelves, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
-import {
-  type Sink,
-  file_kitchensink_v1_kitchen_sink,
+// oxfmt-ignore
+import { type Sink, file_kitchensink_v1_kitchen_sink
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import {
-  file_kitchensink_v1_legacy,
-  LegacySchema,
-  LegacySink,
+// oxfmt-ignore
+import { file_kitchensink_v1_legacy, LegacySchema, LegacySink
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 
 const notes: string[] = [];

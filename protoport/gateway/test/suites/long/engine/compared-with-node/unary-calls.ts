@@ -1,7 +1,6 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import {
-  GetReadingRequestSchema,
-  WaterBedRequestSchema,
+// oxfmt-ignore
+import { GetReadingRequestSchema, WaterBedRequestSchema
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { encodeEnvelope, encodeMessage, rpcRequest } from "../../../../../../testing/src/index.ts";

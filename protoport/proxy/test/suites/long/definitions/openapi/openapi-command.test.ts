@@ -8,10 +8,8 @@ import { file_orders_v1_orders, OrderService } from "../../../../../../testing/s
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import {
-  CodeGeneratorRequestSchema,
-  CodeGeneratorResponseSchema,
-  FileDescriptorSetSchema,
+// oxfmt-ignore
+import { CodeGeneratorRequestSchema, CodeGeneratorResponseSchema, FileDescriptorSetSchema
 } from "@bufbuild/protobuf/wkt";
 import { createTempFolder, projectFolder, runProgram } from "@protoport/testing/process";
 
