@@ -13,6 +13,13 @@ test.each([
   { text: "2000-02-29T00:00:00Z", seconds: 951782400n, nanos: 0 },
   { text: "2024-02-29T12:30:45-00:30", seconds: 1709211645n, nanos: 0 },
   { text: "0099-01-01T00:00:00Z", seconds: -59042995200n, nanos: 0 },
+  { text: "1970-01-01T00:00:01.23Z", seconds: 1n, nanos: 230_000_000 },
+  { text: "1970-01-01T00:00:01.234Z", seconds: 1n, nanos: 234_000_000 },
+  { text: "1970-01-01T00:00:01.2345Z", seconds: 1n, nanos: 234_500_000 },
+  { text: "1970-01-01T00:00:01.23456Z", seconds: 1n, nanos: 234_560_000 },
+  { text: "1970-01-01T00:00:01.234567Z", seconds: 1n, nanos: 234_567_000 },
+  { text: "1970-01-01T00:00:01.2345678Z", seconds: 1n, nanos: 234_567_800 },
+  { text: "1970-01-01T00:00:01.23456789Z", seconds: 1n, nanos: 234_567_890 },
   { text: "0000-12-31T23:59:59-00:01", seconds: -62135596741n, nanos: 0 },
 ])("parseTimestamp() reads $text as a time", ({ text, seconds, nanos }) => {
   expect(parseTimestamp(text)).toMatchObject({ seconds, nanos });
