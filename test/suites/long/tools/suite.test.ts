@@ -42,7 +42,7 @@ test.each(
 });
 
 test("npm run suite exits with 0 if a suite passes, else 1", async () => {
-  const passing = await run("long", "--", "test/suites/long/command/process-terminal.test.ts");
+  const passing = await run("long", "--", "protoport/gateway/test/suites/long/transcoding/cases.test.ts");
   const failing = await run("unit", "--", "test/tools/there-is-none.test.ts");
   expect([passing.exitCode, failing.exitCode]).toEqual([0, 1]);
 });
