@@ -179,9 +179,10 @@ test("a health watch is not repeated after its connection receives GOAWAY", asyn
   });
   await using client = openGreenhouseClient({ addresses: server.baseUrl, healthService: "" });
   expect(await wateringOf(client)).toBe("ok");
-  const timersBefore = vi.getTimerCount();
   connections[0]?.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 3, 0, 0, 0, 0)));
   await expect.poll(() => server.open).toBe(0);
   await expect.poll(() => client.upstream.load.connections).toBe(0);
-  expect(vi.getTimerCount()).toBe(timersBefore);
+  // A watch that is repeated always has a timer. Timers that earlier tests started fire once.
+  vi.advanceTimersByTime(600_000);
+  expect(vi.getTimerCount()).toBe(0);
 });
