@@ -127,7 +127,7 @@ test.each([
   using folder = createTempFolder();
   const file = folder.file("tokens");
   const flags = words.flatMap((flag) => [flag, file]);
-  const environment = words.length === 0 ? { PLANTSTORE_TOKEN_HASHES_FILE: file } : {};
+  const environment = { PLANTSTORE_TOKEN_HASHES_FILE: words.length === 0 ? file : folder.file("other") };
   const { exitCode, out } = await run(["token", "create", "ci", ...flags], environment);
   const [token = ""] = out;
   const kept = readFileSync(file, "utf8");

@@ -29,13 +29,13 @@ describe("importing plants", () => {
     await using database = await openInBatches(folder.file("plants.db"));
     const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
     const batches: unknown[] = [];
-    const onBatch = (ids: number): void => void batches.push([ids, plantsIn(folder.file("plants.db")).length]);
+    const onBatch = (ids: number, soFar: object): void =>
+      void batches.push([ids, plantsIn(folder.file("plants.db")).length, { ...soFar }]);
     const counts = await importPlants(database, textOf(text), { onBatch });
     expect(counts).toEqual({ added: 11_000, present: 1_000, deleted: 0 });
-    expect(batches).toEqual([
-      [10_000, 10_000],
-      [2_000, 11_000],
-    ]);
+    const first = { added: 10_000, present: 0, deleted: 0 };
+    // oxfmt-ignore
+    expect(batches).toEqual([[10_000, 10_000, first], [2_000, 11_000, counts]]);
   });
 
   test("counts the deleted plants that it skips, or restores them if requested", async () => {
