@@ -21,8 +21,10 @@ const calls = [
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
 const recording = runProgram(process.execPath, args);
 
+// The recording takes 10 s, or a minute on a busy machine.
 test.each(calls)(
   "a warm $format call changes the module at most $maxEntries times",
+  { timeout: 200_000 },
   async ({ format, maxEntries, own }) => {
     const { stdout, stderr } = await recording;
     expect(stderr).toBe("");

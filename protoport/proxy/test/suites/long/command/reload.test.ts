@@ -90,4 +90,4 @@ upstreams:
     if (reload === warmUpReloads) bytesBefore = await retainedBytes();
   }
   expect((await retainedBytes()) - bytesBefore).toBeLessThan(maxAddedBytes);
-}, 120_000);
+}, 300_000);
