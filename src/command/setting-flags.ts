@@ -21,7 +21,11 @@ export const listedSettings: SettingFlags = {
   flags,
   help: [
     "Settings, by flag or by environment variable, with their defaults:",
-    ...settingGroups.flatMap((group) => ["", `${group.title}:`, ...group.settings.flatMap(describeSetting)]),
+    ...settingGroups.flatMap(({ title, settings: listed }) => [
+      "",
+      `${title}:`,
+      ...listed.flatMap((setting) => [`  ${namesOf(setting)}`, `      ${descriptionOf(setting)}`]),
+    ]),
   ],
 };
 
@@ -30,10 +34,6 @@ export const acceptedSettings: SettingFlags = {
   flags,
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
 };
-
-function describeSetting(setting: PlantSetting): string[] {
-  return [`  ${namesOf(setting)}`, `      ${descriptionOf(setting)}`];
-}
 
 /** Returns a setting's description, with the default if any. */
 export function descriptionOf(setting: PlantSetting): string {

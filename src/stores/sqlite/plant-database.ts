@@ -207,11 +207,6 @@ export async function openMovableSqlite(file: string): Promise<MovableStore> {
   };
 }
 
-/** Returns a batch's number. From a UUID, keeps the low bits, so that later numbers still fit in 64 bits. */
-function batchNumberOf(batch: string): bigint {
-  return batch.includes("-") ? BigInt.asUintN(62, BigInt(`0x${batch.replaceAll("-", "")}`)) : BigInt(batch);
-}
-
 function prepareInsertRecord(db: DatabaseSync): (record: Deletion) => void {
   const insert = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
@@ -220,7 +215,9 @@ function prepareInsertRecord(db: DatabaseSync): (record: Deletion) => void {
   const insertKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
   return ({ plantId, deletedAtUs, subject, requestId, batch, idempotencyKey }) => {
     const deletedAtMs = deletedAtUs / 1_000n;
-    insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch));
+    // From a UUID, keeps the low bits, so that later numbers still fit in 64 bits.
+    const uuidBits = BigInt.asUintN(62, BigInt(`0x${batch.replaceAll("-", "")}`));
+    insert.run(plantId, deletedAtMs, subject, requestId, batch.includes("-") ? uuidBits : BigInt(batch));
     if (idempotencyKey !== undefined) insertKey.run(idempotencyKey, deletedAtMs);
   };
 }

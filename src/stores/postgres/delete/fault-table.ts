@@ -1,6 +1,6 @@
 import type { StoreProblem } from "../../contract/store-health.ts";
 import { StoreOpenError } from "../../contract/store-options.ts";
-import { sqlStateOf } from "../server/connect.ts";
+import { isWithinStatement, sqlStateOf } from "../server/connect.ts";
 
 /**
  * What an error means for the failed statement. Only `unknown` statements may have been committed.
@@ -67,10 +67,7 @@ export function verdictOn(fault: unknown): Verdict {
   if (code === undefined || !(fault instanceof Error)) return "unknown";
   if ("constraint" in fault && keyIndex.test(String(fault.constraint))) return "retry";
   const [verdict, within = verdict] = faultTable.get(code) ?? faultTable.get(code.slice(0, 2)) ?? [];
-  // The server adds a context to errors within a statement. Citus adds one to each error of a worker, and
-  // `log_parameter_max_length_on_error` adds one with the parameters, in any language.
-  const where = "where" in fault && typeof fault.where === "string" ? fault.where : undefined;
-  if (where === undefined || /^(?:while executing command on \S+$|.*\$1 = ')/.test(where)) return verdict ?? "unknown";
+  if (!isWithinStatement(fault)) return verdict ?? "unknown";
   return within ?? (classes.test(code) ? "broken" : "refused");
 }
 

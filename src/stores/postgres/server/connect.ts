@@ -41,7 +41,9 @@ export async function connectTo(
       const options = [attempt.options, ...switches].filter(Boolean).join(" ");
       return await connectWith({ ...attempt, ...(options && { options }) }, server.target, deadlineMs);
     } catch (fault) {
-      if (switches.length > 0 && areSettingsRefused(fault)) switches = [];
+      // Unknown setting (42704), missing privilege (42501), not changeable at the start (55P02), or invalid value (22023).
+      const areRefused = isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
+      if (switches.length > 0 && areRefused) switches = [];
       else if (remaining.length > 1 && isTlsFailure(fault)) remaining.shift();
       else throw explain(fault, attempt, server);
     }
@@ -160,6 +162,15 @@ export function sqlStateOf(fault: unknown): string | undefined {
   return fault instanceof Error && "severity" in fault ? connectCodeOf(fault) : undefined;
 }
 
+// Contexts without a trigger: the parameters (`log_parameter_max_length_on_error`), the table's file that the server was
+// writing to free memory, and that of Citus for each error of a worker. The server translates all but names and paths.
+const otherContext = /^(?:[^"\n]*(?:\$1 = '|\b(?:base|global|pg_tblspc)\/\d)|while executing command on \S+$)/;
+
+/** Returns whether an error occurred within a statement, such as in a trigger. The server adds a context to the error. */
+export function isWithinStatement(fault: Error): boolean {
+  return "where" in fault && typeof fault.where === "string" && !otherContext.test(fault.where);
+}
+
 function connectCodeOf(fault: unknown): string | undefined {
   return fault instanceof Error && "code" in fault && typeof fault.code === "string" ? fault.code : undefined;
 }
@@ -167,11 +178,6 @@ function connectCodeOf(fault: unknown): string | undefined {
 // PgBouncer returns 08P01 for unknown start-up parameters. Amazon RDS Proxy returns 0A000 for `options`.
 function isRefusalOfPooler(fault: unknown): boolean {
   return /^(?:08P01|0A000)$/.test(sqlStateOf(fault) ?? "");
-}
-
-// Unknown setting (42704), missing privilege (42501), not changeable at the start (55P02), or invalid value (22023).
-function areSettingsRefused(fault: unknown): boolean {
-  return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
 }
 
 // The next attempt follows only after a TLS failure, because the attempts differ only in TLS. 28000 means that

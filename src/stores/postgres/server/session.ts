@@ -8,6 +8,7 @@ import {
   connectTo,
   destroySoon,
   disconnect,
+  isWithinStatement,
   sqlStateOf,
   unconfirmedBy,
 } from "./connect.ts";
@@ -290,9 +291,9 @@ export class Session {
 export const otherResponse = (): Error =>
   new Error("received the response to another statement: check the connection pooler");
 
-/** Whether the server has refused a prepared statement, which has no effect. Only a trigger's error has a context. */
+/** Whether the server has refused a prepared statement, which has no effect. */
 function isNameRefused(fault: unknown): boolean {
-  if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) return false;
+  if (!(fault instanceof Error) || isWithinStatement(fault)) return false;
   // A table change has altered the result, the prepared statement does not exist (26000), or exists already (42P05).
   const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
   return isStale || /^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "");

@@ -26,6 +26,15 @@ describe("verdictOn", () => {
     // oxfmt-ignore
     [
       { name: "uses a code's verdict instead of its class's verdict", fault: refusal("25006"), verdict: "retry" },
+      { name: "returns retry for a full disk", fault: refusal("53100"), verdict: "retry" },
+      { name: "returns retry for a starting server", fault: refusal("57P03"), verdict: "retry" },
+      { name: "returns unknown for an I/O error", fault: refusal("58030"), verdict: "unknown" },
+      { name: "returns broken for a record above a limit", fault: refusal("54000"), verdict: "broken" },
+      { name: "returns broken for a row that a trigger has changed", fault: refusal("27000"), verdict: "broken" },
+      { name: "returns unknown for an I/O error in writing another table's block",
+        fault: within("Schreibe Block 12 von Relation base/16384/16390", "58030"), verdict: "unknown" },
+      { name: "returns broken for a trigger whose statement names a path",
+        fault: within('SQL-Anweisung »SELECT "base/1"«', "58030"), verdict: "broken" },
       { name: "returns retry after a conflict on the idempotency key index",
         fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }), verdict: "retry" },
       ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
