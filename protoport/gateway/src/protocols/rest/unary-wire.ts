@@ -126,10 +126,12 @@ export class RestUnaryWire implements Wire {
     return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
   }
 
-  /** Returns the fields of a response without a body. A 304 has the `Vary` and ETag of the 200 (RFC 9110 §15.4.5). */
+  /** Returns the fields of a response without a body. A 304 has the 200's `Vary` and known ETag (RFC 9110 §15.4.5). */
   protected bodilessFields(httpStatus: number, metadata: HeaderFields): HeaderFields {
     if (httpStatus !== 304 || this.rule.binding.toRaw !== undefined) return metadata;
-    return varyByCoding([...this.varyFields(), ...metadata], this.chooseCoding());
+    const etag = metadata.find((_, at) => metadata[at - 1] === "etag");
+    const wasCoded = this.exchange.get("if-none-match")?.includes(`W/${etag}`) === true;
+    return varyByCoding([...this.varyFields(), ...metadata], wasCoded ? this.chooseCoding() : undefined);
   }
 
   protected chooseCoding(): Compression | undefined {
@@ -143,8 +145,7 @@ export class RestUnaryWire implements Wire {
 
   writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorResponse(error);
-    const { grpcMetadata } = this.rule.binding.options;
-    const end = grpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
+    const end = this.rule.binding.options.grpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
     if (end === undefined) return this.respondEncoded(httpStatus, fields, body, mayCompress);
     return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, mayCompress, end.fields);
   }
@@ -172,9 +173,8 @@ export class RestUnaryWire implements Wire {
     mayCompress: boolean,
     trailer?: HeaderFields,
   ): void | Promise<void> {
-    if (body === undefined || body.byteLength < this.rule.rpc.options.compressMinBytes) {
+    if (body === undefined || body.byteLength < this.rule.rpc.options.compressMinBytes)
       return this.exchange.respond(httpStatus, fields, body, trailer);
-    }
     const coding = mayCompress ? this.chooseCoding() : undefined;
     const varying = varyByCoding(fields, coding);
     if (coding === undefined) return this.exchange.respond(httpStatus, varying, body, trailer);

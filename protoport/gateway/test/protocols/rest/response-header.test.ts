@@ -129,7 +129,7 @@ test.each(paths)("a response of bytes at %s, gets no added fields if its status 
   expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
 });
 
-describe("the caching fields of a handler's response", () => {
+describe("a handler's ETag", () => {
   let status = "200";
   let etag = '"a"';
   const setFields = ({ responseHeader }: { responseHeader: Headers }): void => {
@@ -157,12 +157,9 @@ describe("the caching fields of a handler's response", () => {
   const connect = `/greenhouse.v1.GreenhouseService/GetReading?encoding=json&message={"sensor":"${"s".repeat(2000)}"}`;
 
   /** Requests a path, and returns the status, `ETag`, `Content-Encoding` and `Vary` of the response. */
-  const request = async (httpMethod: string, path: string, coding: string): Promise<readonly unknown[]> => {
-    const { httpStatus, header } = await exchangeFetch(fetch, {
-      httpMethod,
-      path,
-      header: [["accept-encoding", coding]],
-    });
+  const request = async (httpMethod: string, path: string, coding: string, known = ""): Promise<readonly unknown[]> => {
+    const sent = Object.entries({ "accept-encoding": coding, "if-none-match": known });
+    const { httpStatus, header } = await exchangeFetch(fetch, { httpMethod, path, header: sent });
     return [httpStatus, ...["etag", "content-encoding", "vary"].map((name) => fieldValue(header, name))];
   };
 
@@ -172,7 +169,7 @@ describe("the caching fields of a handler's response", () => {
     { name: "a stream", httpMethod: "GET", path: "/watch", vary: `accept, ${mask}, accept-encoding`, coded: true },
     { name: "HEAD of a stream", httpMethod: "HEAD", path: "/watch", vary: `accept, ${mask}, accept-encoding` },
     { name: "a Connect GET", httpMethod: "GET", path: connect, vary: "accept-encoding", coded: true },
-  ])("weaken a strong ETag of $name with a coding", async ({ httpMethod, path, vary, coded = false }) => {
+  ])("is weak in a compressed response to $name", async ({ httpMethod, path, vary, coded = false }) => {
     status = "200";
     for (const coding of ["gzip", "br"]) {
       etag = '"a"';
@@ -187,12 +184,18 @@ describe("the caching fields of a handler's response", () => {
   test.each([
     { name: "unary call", path: reading, vary: `${mask}, accept-encoding` },
     { name: "stream", path: "/watch", vary: `accept, ${mask}, accept-encoding` },
-  ])("of a 304 to a $name are those of the 200, and a 204 has no Vary", async ({ path, vary }) => {
+  ])("is that of the 200 in a 304 to a $name", async ({ path, vary }) => {
     [status, etag] = ["304", '"a"'];
-    expect(await request("GET", path, "gzip")).toEqual([304, 'W/"a"', undefined, vary]);
-    expect(await request("GET", path, "identity")).toEqual([304, '"a"', undefined, vary]);
-    expect(await request("HEAD", path, "gzip")).toEqual([304, 'W/"a"', undefined, vary]);
-    status = "204";
-    expect(await request("HEAD", path, "gzip")).toEqual([204, '"a"', undefined, undefined]);
+    for (const httpMethod of ["GET", "HEAD"]) {
+      expect(await request(httpMethod, path, "gzip", '"b", W/"a"')).toEqual([304, 'W/"a"', undefined, vary]);
+      // A response below `compressMinBytes` has the strong ETag.
+      expect(await request(httpMethod, path, "gzip", '"a"')).toEqual([304, '"a"', undefined, vary]);
+      expect(await request(httpMethod, path, "identity", 'W/"a"')).toEqual([304, '"a"', undefined, vary]);
+    }
+  });
+
+  test("is unchanged in a 204, which has no Vary", async () => {
+    [status, etag] = ["204", '"a"'];
+    expect(await request("HEAD", reading, "gzip", 'W/"a"')).toEqual([204, '"a"', undefined, undefined]);
   });
 });
