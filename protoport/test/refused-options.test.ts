@@ -36,6 +36,10 @@ const readiness = new Readiness({});
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "none is known" }) };
 const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
 const source = { issuer: "https://issuer.example", audiences: ["a"] };
+const [timer, anyTime] = ["1 and 2147483647", "0 and Infinity"];
+// oxfmt-ignore
+const timings = { refreshMs: timer, usableMs: anyTime, unknownKeyGapMs: anyTime, coolDownMs: anyTime, fetchMs: timer,
+  backOffMs: timer, maxBackOffMs: timer };
 const retry = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1, retryableCodes: [] };
 const file = {
   paths: [],
@@ -272,7 +276,6 @@ describe("an unusable option", () => {
         'option "endpoints" of createGateway must be an array, got an object'],
       ...[Number.NaN, -1, 1.5].flatMap((ms): [string, () => unknown, string][] => {
         const wrong = { closeTimeoutMs: ms };
-        const timing = { refreshMs: ms };
         return [
           [`cors.maxAgeSeconds: ${ms}`, () => createGateway({ routes, cors: { origins: "*", maxAgeSeconds: ms } }),
             `option "cors.maxAgeSeconds" of createGateway must be an integer between 0 and 9007199254740991, got ${ms}`],
@@ -280,12 +283,14 @@ describe("an unusable option", () => {
             `option "closeTimeoutMs" of the plugin must be an integer between 0 and Infinity, got ${ms}`],
           ...(["delayMs", "timeoutMs"] as const).map((name): [string, () => unknown, string] => [`${name}: ${ms}`,
             () => drainGracefully({ drain: async () => undefined }, readiness, { delayMs: 0, timeoutMs: 0, [name]: ms }),
-            `option "${name}" of drainGracefully must be an integer between 0 and`]),
-          ...["readMaxBytes", "defaultTimeoutMs"].map((name): [string, () => unknown, string] => [`${name}: ${ms}`,
-            () => createRestTransport({ baseUrl: "https://a.example", [name]: ms }),
-            `option "${name}" of createRestTransport must be an integer between `]),
-          [`timing.refreshMs: ${ms}`, () => openTokenVerifier({ jwt: [{ ...source, timing }] }, silentLog),
-            'option "jwt[0].timing.refreshMs" of openTokenVerifier must be an integer between 1 and 2147483647'],
+            `option "${name}" of drainGracefully must be an integer between 0 and 2147483647, got ${ms}`]),
+          ...Object.entries({ readMaxBytes: "1 and 4294967295", defaultTimeoutMs: "0 and 2147483647" }).map(
+            ([name, range]): [string, () => unknown, string] => [`${name}: ${ms}`,
+              () => createRestTransport({ baseUrl: "https://a.example", [name]: ms }),
+              `option "${name}" of createRestTransport must be an integer between ${range}, got ${ms}`]),
+          ...Object.entries(timings).map(([name, range]): [string, () => unknown, string] => [`timing.${name}: ${ms}`,
+            () => openTokenVerifier({ jwt: [{ ...source, timing: { [name]: ms } }] }, silentLog),
+            `option "jwt[0].timing.${name}" of openTokenVerifier must be an integer between ${range}, got ${ms}`]),
           [`introspection.timeoutMs: ${ms}`, () => call(openTokenVerifier,
             { introspection: { url: "a", clientId: "", clientSecretFile: "b", timeoutMs: ms } }, silentLog),
             'option "introspection.timeoutMs" of openTokenVerifier must be an integer between 1 and 2147483647'],

@@ -39,16 +39,16 @@ export interface TokenSources {
 /** The sources' names, for problems that operators read. */
 export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
-const timerMs = integerBetween(1, 2 ** 31 - 1);
+const timerCheck = integerBetween(1, 2 ** 31 - 1);
 
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
-  refreshMs: timerMs,
+  refreshMs: timerCheck,
   usableMs: integerBetween(0, Number.POSITIVE_INFINITY),
   unknownKeyGapMs: integerBetween(0, Number.POSITIVE_INFINITY),
   coolDownMs: integerBetween(0, Number.POSITIVE_INFINITY),
-  fetchMs: timerMs,
-  backOffMs: timerMs,
-  maxBackOffMs: timerMs,
+  fetchMs: timerCheck,
+  backOffMs: timerCheck,
+  maxBackOffMs: timerCheck,
 };
 
 const introspectionSourceNames: OptionNames<IntrospectionSource> = {
@@ -58,7 +58,7 @@ const introspectionSourceNames: OptionNames<IntrospectionSource> = {
   audiences: true,
   subjectClaim: true,
   enforceScopes: true,
-  timeoutMs: timerMs,
+  timeoutMs: timerCheck,
 };
 
 const jwtSourceNames: OptionNames<JwtSource> = {

@@ -76,7 +76,7 @@ export interface RestTransportOptions {
   readonly onUnbound?: "fail" | "connect";
   /**
    * Maximum number of bytes in a response, or in each message of a stream. Above the limit, the call fails with
-   * `ResourceExhausted`. Default 4 MiB.
+   * `ResourceExhausted`. Default 4 MiB, at most 4 GiB - 1.
    */
   readonly readMaxBytes?: number;
   /**
@@ -114,7 +114,7 @@ const unaryTimeoutMs = 60_000;
  * templates, and the query contains no map. The call fails with `InvalidArgument`, before a request is sent, if no
  * binding can represent the message or the path could also match another binding. Redirects are not followed.
  *
- * @throws TypeError for unknown options, JSON options without an effect, or an invalid `baseUrl`
+ * @throws TypeError for unknown options, JSON options without an effect, limits out of range, or an invalid `baseUrl`
  *
  * @example
  * ```ts

@@ -73,7 +73,7 @@ export interface DrainTimes {
 /** The defaults for {@link DrainTimes}. The sum is below the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
-const milliseconds = integerBetween(0, maxTimerMs, required);
+const drainTimeCheck = integerBetween(0, maxTimerMs, required);
 
 /** The maximum in milliseconds for each of the {@link DrainTimes}. Values above an hour are most likely typos. */
 export const maxDrainMs = 3_600_000;
@@ -92,7 +92,7 @@ export async function drainGracefully(
   readiness: Pick<Readiness, "startDraining">,
   times: DrainTimes,
 ): Promise<void> {
-  refuseUnknownOptions(times, { delayMs: milliseconds, timeoutMs: milliseconds }, "drainGracefully");
+  refuseUnknownOptions(times, { delayMs: drainTimeCheck, timeoutMs: drainTimeCheck }, "drainGracefully");
   const { delayMs, timeoutMs } = times;
   readiness.startDraining();
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
