@@ -3,12 +3,12 @@ import { addAbortSignal } from "node:stream";
 import { firstStopSignal } from "@protoport/command-line";
 import { exitCode, type PlantTerminal } from "./command.ts";
 
-/** Returns the terminal for this process. @param isServer - whether the command continues if its output has no reader */
-export function processTerminal(onHangup: PlantTerminal["onHangup"], isServer = false): PlantTerminal {
+/** Returns the terminal for this process. @param ignoresOutputErrors - whether the command continues without its output */
+export function processTerminal(onHangup: PlantTerminal["onHangup"], ignoresOutputErrors = false): PlantTerminal {
   const { stdin, stdout, stderr } = process;
   // EPIPE counts as success, as for `plantstore export | head`. Any other error loses output, so the command fails.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-    if (!isServer) process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
+    if (!ignoresOutputErrors) process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });
   // Without its messages, a command still has its effect and its exit code.
   stderr.on("error", () => undefined);

@@ -11,10 +11,10 @@ test.for([
   ["ENOSPC on standard output, a command exits with 1", "ENOSPC", "stdout", false, [[1]]],
   ["EPIPE on standard output, a server continues", "EPIPE", "stdout", true, []],
   ["EPIPE on standard error, a command continues", "EPIPE", "stderr", false, []],
-] as const)("after %s", ([, code, stream, isServer, want]) => {
+] as const)("after %s", ([, code, stream, ignoresOutputErrors, want]) => {
   const [streams, exit] = [{ stdout: new EventEmitter(), stderr: new EventEmitter() }, vi.fn()];
   vi.stubGlobal("process", { ...process, ...streams, exit });
-  processTerminal(vi.fn(), isServer);
+  processTerminal(vi.fn(), ignoresOutputErrors);
   streams[stream].emit("error", Object.assign(new Error("write"), { code }));
   expect(exit.mock.calls).toEqual(want);
 });

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import projectManifest from "../../../package.json" with { type: "json" };
 // oxfmt-ignore
-import { type Address, createCertificate, exchange, installRuntime, readOutcome, rpcRequest, type RuntimePackage, startProgram, wireFormats
-} from "@protoport/testing";
+import { type Address, createCertificate, exchange, installRuntime, readOutcome, rpcRequest, type RuntimePackage,
+  startProgram, wireFormats } from "@protoport/testing";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";

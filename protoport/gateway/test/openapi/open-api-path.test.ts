@@ -38,7 +38,8 @@ test.each([
   ["addresses", "address"], ["batches", "batch"], ["caches", "cache"], ["indexes", "index"], ["databases", "database"],
   ["releases", "release"], ["statuses", "status"], ["status", "status"], ["aliases", "alias"], ["access", "access"],
   ["cryptoKeys", "crypto_key"], ["crypto-keys", "crypto_key"], ["APIs", "api"],
-])("the parameter of %s/* is named %s by toOpenApiPath()", (literal, want) => expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want));
+])("the parameter of %s/* is named %s by toOpenApiPath()", (literal, want) =>
+  expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want));
 
 test("shapeOf() removes parameter names from a path", () =>
   expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb"));

@@ -14,12 +14,29 @@ const rules = Object.entries({
 /** The rules that apply to each field, in the order of {@link rules}, with x if the rule applies. */
 // oxfmt-ignore
 const cases: Readonly<Record<FieldName, string>> = {
-  connection: "xxxxxxxx.", "keep-alive": "xxxxxxxx.", "proxy-connection": "x.xxx.xx.",
-  "transfer-encoding": "xxxxxxxxx", upgrade: "xxxxxxxx.", "http2-settings": "..xxxxxx.", te: "..xxxxxx.",
-  trailer: "..xxxxxxx", "content-length": ".xxxxxx.x", "content-encoding": "..x...x.x", "content-type": "..x.x.x.x",
-  "accept-ranges": "........x", "content-digest": "........x", "content-disposition": "........x",
-  "content-language": "........x", "content-location": "........x", "content-range": "........x", etag: "........x",
-  "last-modified": "........x", "repr-digest": "........x", date: "..xx.....", expect: ".....x.x.", host: "....xxxx.",
+  connection:            "xxxxxxxx.",
+  "keep-alive":          "xxxxxxxx.",
+  "proxy-connection":    "x.xxx.xx.",
+  "transfer-encoding":   "xxxxxxxxx",
+  upgrade:               "xxxxxxxx.",
+  "http2-settings":      "..xxxxxx.",
+  te:                    "..xxxxxx.",
+  trailer:               "..xxxxxxx",
+  "content-length":      ".xxxxxx.x",
+  "content-encoding":    "..x...x.x",
+  "content-type":        "..x.x.x.x",
+  "accept-ranges":       "........x",
+  "content-digest":      "........x",
+  "content-disposition": "........x",
+  "content-language":    "........x",
+  "content-location":    "........x",
+  "content-range":       "........x",
+  etag:                  "........x",
+  "last-modified":       "........x",
+  "repr-digest":         "........x",
+  date:                  "..xx.....",
+  expect:                ".....x.x.",
+  host:                  "....xxxx.",
 };
 
 test.each(Object.entries(cases))("the header field %s has the expected kinds", (name, marks) => {

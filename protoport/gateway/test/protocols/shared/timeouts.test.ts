@@ -12,7 +12,8 @@ describe("readRestTimeout()", () => {
     [{ "grpc-timeout": "99999999H" }, 99_999_999 * 3_600_000], [{ "x-server-timeout": "1.5" }, 1500],
     [{ "x-server-timeout": "0.0001" }, 0.1], [{ "x-server-timeout": "10" }, 10_000],
     [{ "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, 2000],
-  ])("reads %j as %s ms", (header, want) => expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual({ timeoutMs: want }));
+  ])("reads %j as %s ms", (header, want) =>
+    expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual({ timeoutMs: want }));
 
   // oxfmt-ignore
   test.each([

@@ -30,7 +30,8 @@ test.each([
   { text: "a-b", protoNames: true }, { text: "**", protoNames: true }, { text: "`", protoNames: true },
   { text: "``", protoNames: true }, { text: "`a.b`", protoNames: true }, { text: "xfoo`", protoNames: true },
   { text: "`foox", protoNames: true }, { text: "`a,b`", protoNames: true },
-])('parseFieldMask() refuses "$text" (protoNames: $protoNames)', ({ text, protoNames }) => expect(parseFieldMask(text, protoNames)).toBeUndefined());
+])('parseFieldMask() refuses "$text" (protoNames: $protoNames)', ({ text, protoNames }) =>
+  expect(parseFieldMask(text, protoNames)).toBeUndefined());
 
 function print(paths: readonly string[]): string | undefined {
   try {

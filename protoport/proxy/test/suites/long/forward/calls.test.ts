@@ -56,10 +56,8 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     const request = { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" };
     const client = createClient(GreenhouseService, transport(proxy.address));
     expect(await client.waterBed(request, { headers: header, onHeader, onTrailer })).toMatchObject(request);
-    expect([sent, received]).toEqual([
-      ["south", "/w", "Bearer a"],
-      ["half full", "AAEC"],
-    ]);
+    expect(sent).toEqual(["south", "/w", "Bearer a"]);
+    expect(received).toEqual(["half full", "AAEC"]);
   });
 
   test("streams messages in both directions", async () => {

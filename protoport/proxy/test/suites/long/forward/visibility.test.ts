@@ -131,10 +131,8 @@ test("an RPC that the proxy serves itself is hidden too", async () => {
     expect((await post(started, "/beds/1:water", "{}")).status).toBe(200);
     return [status, [...started.proxy.visibilityLabels]];
   };
-  expect([await statusFor(), await statusFor("INTERNAL")]).toEqual([
-    [404, ["INTERNAL"]],
-    [501, ["INTERNAL"]],
-  ]);
+  expect(await statusFor()).toEqual([404, ["INTERNAL"]]);
+  expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
 });
 
 test("rules and omissions for hidden RPCs are ignored", async () => {
@@ -146,10 +144,8 @@ test("rules and omissions for hidden RPCs are ignored", async () => {
     await using started = await startProxy(url, [restrictedGreenhouse()], options);
     return [(await fetch(`${started.baseUrl}/moved/4`)).status, [...started.proxy.hiddenRpcs]];
   };
-  expect([await statusFor(["INTERNAL"]), await statusFor([])]).toEqual([
-    [200, []],
-    [404, [reading]],
-  ]);
+  expect(await statusFor(["INTERNAL"])).toEqual([200, []]);
+  expect(await statusFor([])).toEqual([404, [reading]]);
   const options = { rest: { omit: [reading] }, visibility: { allow: [] } };
   await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], options);
   expect(omitting.proxy.rest.omit).toEqual([]);
