@@ -41,7 +41,9 @@ test.each([
   expect(await deletePlant(`http://127.0.0.1:${port}`, 1, token)).toBe(204);
   const exited = once(npm.process, "exit");
   send(toGroup ? group : -group, signal);
-  expect(await within(exited, "the exit of npm")).toEqual([0, null]);
+  // The signal that npm forwards may arrive while Node.js exits, which has restored the signal's default action.
+  const forwarded = toGroup ? [[null, signal]] : [];
+  expect([[0, null], ...forwarded]).toContainEqual(await within(exited, "the exit of npm"));
   expect(send(Number(pid), 0)).toBe(false);
   const successor = createServer().listen(Number(port), "127.0.0.1");
   await once(successor, "listening");
