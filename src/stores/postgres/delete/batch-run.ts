@@ -83,7 +83,6 @@ export class BatchRun {
     }
     const { processId } = session;
     const sent = firstOfEach(open);
-    const doubt = (): void => sent.forEach(({ doubts }) => void doubts.push(token));
     const [only] = open;
     let refusal: BatchFailure | undefined;
     let deleted: Deleted | undefined;
@@ -96,7 +95,7 @@ export class BatchRun {
       const [{ status }] = await Promise.allSettled([verdict !== "unknown" && session.runChecked("SELECT")]);
       if (status === "rejected" || session.processId !== processId) verdict = "unknown";
       refusal = { fault, verdict };
-      if (refusal.verdict === "unknown") doubt();
+      if (refusal.verdict === "unknown") for (const { doubts } of sent.values()) doubts.push(token);
       if (open.length > 1 || !concernsPlants.has(refusal.verdict)) return refusal;
     }
     const left = open.filter((one) => {
@@ -119,8 +118,6 @@ export class BatchRun {
       }
       return undefined;
     } catch (fault) {
-      // The plants are deleted. The next attempt must find that it was this one.
-      if (deleted !== undefined) doubt();
       const verdict = tables.verdictOn(fault);
       return { fault, verdict: concernsPlants.has(verdict) ? "retry" : verdict };
     }
