@@ -80,6 +80,11 @@ test("a value is refused if decoding its slashes gives another value", () => {
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
+test("the wildcard ** also matches no segments", () => {
+  const [one] = defineRpcs({ a: "a" }, ["/{a=x/**}"]);
+  expect([targetOf(one, { a: "x" }), targetOf(one, { a: "y" })]).toEqual(["/x", 'a: does not match "x/**"']);
+});
+
 test("path literals are sent without unnecessary percent escapes", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/caf%c3%a9/a%40b/{a=x@y/**/$(z)/*}/{b}:p%65ek"]);
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
