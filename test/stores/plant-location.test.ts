@@ -3,8 +3,11 @@ import { importPlants } from "../../src/stores/records/import-plants.ts";
 import { checkPlantStore, migratePlants, openPlantDatabase, openPlantStore } from "../../src/stores/index.ts";
 import type { PlantLocation } from "../../src/stores/index.ts";
 import { StoreOpenError } from "../../src/stores/contract/store-options.ts";
+import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../src/stores/postgres/server/session.ts";
+import { TableLocation } from "../../src/stores/postgres/table-location.ts";
 import { closing, collect, createTempFolder, type TempFolder } from "@protoport/testing/process";
-import { deleteCall, type PostgresServer, startPostgres } from "../support/plants/index.ts";
+import { deleteCall, type PostgresServer, runSql, startPostgres } from "../support/plants/index.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;
@@ -78,4 +81,14 @@ test("a PostgreSQL store connects with the current URL", async () => {
   const former = url.replace("user=tester", "user=former");
   await using store = closing(await openPlantStore({ kind: "postgres", url: former, currentUrl: () => url }));
   await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+});
+
+test("the location of the tables changes only after a table inherits from plants", async () => {
+  const url = await server.createPlants();
+  await using session = closing(new Session(readServerUrl(url)));
+  const location = new TableLocation();
+  const first = await location.tablesOn(session);
+  await expect(location.refresh(session)).resolves.toBe(first);
+  await runSql(url, "CREATE TABLE seedlings () INHERITS (plants)");
+  await expect(location.refresh(session)).resolves.not.toBe(first);
 });
