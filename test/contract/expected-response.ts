@@ -2,8 +2,9 @@ import type { GatewayErrorCode, Protocol } from "@protoport/gateway";
 import type { AuthErrorCode } from "@protoport/auth/inputs";
 import type { LogErrorCode } from "@protoport/telemetry/logs";
 import type { PlantErrorCode } from "../../src/service/index.ts";
-import { decodeBase64Parts, decodeEnvelopes, framing } from "../../protoport/testing/src/index.ts";
-import type { Field, HttpResponse, WireFormat } from "../../protoport/testing/src/index.ts";
+// oxfmt-ignore
+import { decodeBase64Parts, decodeEnvelopes, type Field, framing, type HttpResponse, type WireFormat
+} from "@protoport/testing";
 
 /** A situation's outcome, whatever the protocol. */
 export interface Want {

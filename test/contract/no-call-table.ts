@@ -1,5 +1,4 @@
-import { encodeEnvelope } from "../../protoport/testing/src/index.ts";
-import type { Field, HttpRequest, WireFormatName } from "../../protoport/testing/src/index.ts";
+import { encodeEnvelope, type Field, type HttpRequest, type WireFormatName } from "@protoport/testing";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import type { ComparedResponse } from "./expected-response.ts";
 

@@ -1,7 +1,7 @@
 import type { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
-import { type Field, type HttpRequest, rpcRequest, type WireFormat } from "../../protoport/testing/src/index.ts";
+import { type Field, type HttpRequest, rpcRequest, type WireFormat } from "@protoport/testing";
 import { deletePlantProcedure, deletePlantRequest, encodeDeletePlant } from "../support/plants/delete-plant.ts";
 import type { Want } from "./expected-response.ts";
 

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
-import { startOnLoopback, within } from "../../testing/src/index.ts";
+import { startOnLoopback, within } from "@protoport/testing";
 
 const neverAborted = new AbortController().signal;
 

@@ -4,7 +4,7 @@ import { issueToken, type TokenRequest } from "../src/issue-token.ts";
 import type { ParseResult } from "../src/inputs/text-file.ts";
 import { parseTokenHashes } from "../src/token-hashes.ts";
 import { digestOf } from "../src/token-verifier.ts";
-import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const request: TokenRequest = { name: "ci", prefix: "garden_", scopes: "-", expiry: "-", file: undefined };
 

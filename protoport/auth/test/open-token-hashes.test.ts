@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { OperatorLog } from "../src/inputs/reload-record.ts";
 import { openTokenHashes } from "../src/open-token-verifier.ts";
 import { digestOf, type TokenVerifier } from "../src/token-verifier.ts";
-import { createTempFolder, within } from "../../testing/src/index.ts";
+import { createTempFolder, within } from "@protoport/testing";
 
 const quiet: OperatorLog = { info: () => {}, warn: () => {} };
 const line = (token: string): string => `sha256:${digestOf(token)} ${token} - -\n`;

@@ -5,12 +5,9 @@ import { openTokenVerifier, type TokenSources } from "../src/open-token-verifier
 import { toStaticToken } from "../src/plain-tokens.ts";
 import { digestOf, createVerifierChain } from "../src/token-verifier.ts";
 import type { KeysFetched, TokenOutcome, TokenVerifier } from "../src/token-verifier.ts";
-import { createSigningKey, startIdentityProvider, testAudience } from "../../testing/src/auth/identity-provider.ts";
-import type { IdentityProvider, SigningKey } from "../../testing/src/auth/identity-provider.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { runProgram } from "../../testing/src/process/child-program.ts";
-import { quietLog } from "../../testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, quietLog, runProgram, type SigningKey,
+  startIdentityProvider, testAudience, within } from "@protoport/testing/process";
 
 async function open(sources: TokenSources, log: OperatorLog = quietLog): Promise<TokenVerifier> {
   const opened = await openTokenVerifier(sources, log);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { fieldValue, type HttpRequest } from "@protoport/testing/http";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";

@@ -9,7 +9,7 @@ import { type Admit, type BoundAddress, type GatewayOptions } from "../../gatewa
 import { createOpenApi } from "../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { withOpenTelemetry } from "../../telemetry/src/opentelemetry/index.ts";
-import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
@@ -21,7 +21,7 @@ import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { limitRates } from "../src/rate-limit.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
-import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "@protoport/testing/process";
 
 // The RPC option protoport.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
 

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { expect, test } from "vitest";
 import { appendTokenHash, listTokens, revokeToken } from "../src/token-hashes-file.ts";
 import type { StaticToken } from "../src/static-token.ts";
-import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const [ci, cd] = ["a", "b"].map((digit, n) => `sha256:${digit.repeat(64)} c${"id"[n]} - -`);
 

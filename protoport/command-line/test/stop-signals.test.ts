@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "@protoport/testing/process";
 
 // The tests use a child process with a fake clock, because the second signal exits the process.
 

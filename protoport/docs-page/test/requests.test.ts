@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Operation, Parameter } from "../src/files/description.ts";
 import type { Input } from "../src/files/filled-in.ts";
 import { requestOf, send } from "../src/files/request.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 
 interface Row {
   readonly name: string;

@@ -5,7 +5,7 @@ import { createDocsPage } from "../src/index.ts";
 import { resourceEndpoint } from "../src/docs-page.ts";
 import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
-import { exchange, type Field, type HttpResponse } from "../../testing/src/index.ts";
+import { exchange, type Field, type HttpResponse } from "@protoport/testing";
 
 const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;

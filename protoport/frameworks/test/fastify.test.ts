@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 import { fastifyConnectPlugin, type FastifyLike } from "../src/fastify.ts";
 
 // The plugin in an object with Fastify's interface. The suite frameworks tests the plugin in Fastify.

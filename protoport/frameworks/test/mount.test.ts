@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { startOnLoopback, within } from "../../testing/src/index.ts";
+import { startOnLoopback, within } from "@protoport/testing";
 import { countRefTimers } from "../../testing/src/ref-timers.ts";
 import { createMount, type MountOptions } from "../src/mount.ts";
 

@@ -6,7 +6,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { exchangeHttp1, startOnLoopback, statelessRequest, toolNameOf } from "../../testing/src/index.ts";
+import { exchangeHttp1, startOnLoopback, statelessRequest, toolNameOf } from "@protoport/testing";
 import { enhancersOf, type NestApplication } from "../src/nest-enhancers.ts";
 import { createGuardChecks } from "../src/nest-guards.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../src/nestjs.ts";

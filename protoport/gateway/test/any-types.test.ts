@@ -3,7 +3,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../src/index.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeHttp1, type Field, startKitchenSink } from "../../testing/src/index.ts";
+import { exchangeHttp1, type Field, startKitchenSink } from "@protoport/testing";
 
 const json: readonly Field[] = [["content-type", "application/json"]];
 const restPath = "/v1/sinks";

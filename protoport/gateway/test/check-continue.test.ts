@@ -5,8 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
-import { fieldValue, openHttp1, startOnLoopback, throws, within } from "../../testing/src/index.ts";
-import type { Http1Connection } from "../../testing/src/index.ts";
+import { fieldValue, type Http1Connection, openHttp1, startOnLoopback, throws, within } from "@protoport/testing";
 
 // Clients of a node:http server that wait for 100 (Continue) before they send a body (RFC 9110 §10.1.1).
 

@@ -9,10 +9,11 @@ import { createGrpcTransport } from "../../proxy/src/client/entry.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
-import { createTestGateway, encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/index.ts";
+// oxfmt-ignore
+import { createTestGateway, descriptorSetOf, encodeMessage, exchange, rpcRequest, wireFormats
+} from "@protoport/testing";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeFetch, type HttpRequest, type HttpResponse } from "../../testing/src/http/index.ts";
-import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { exchangeFetch, type HttpRequest, type HttpResponse } from "@protoport/testing/http";
 
 /** The functions that were generated since the test began, as source. */
 const generated: string[] = [];

@@ -13,7 +13,7 @@ import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 // oxfmt-ignore
 import { type Address, createTestGateway, exchangeHttp1, exchangeHttp2, type Field, type HttpRequest, openHttp1,
-  startGreenhouse, startOnLoopback, throws, waterBedProcedure, within } from "../../testing/src/index.ts";
+  startGreenhouse, startOnLoopback, throws, waterBedProcedure, within } from "@protoport/testing";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";

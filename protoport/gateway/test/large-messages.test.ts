@@ -6,8 +6,9 @@ import { expect, test } from "vitest";
 import { writeEnvelope } from "../src/protocols/envelope/envelope.ts";
 import { type HttpBody, HttpBodySchema } from "../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames, openHttp1 } from "../../testing/src/index.ts";
-import type { Address, Field } from "../../testing/src/index.ts";
+// oxfmt-ignore
+import { type Address, dataFrame, type Field, frameFlag, headersFrame, openFrames, openHttp1
+} from "@protoport/testing";
 import { startFiles } from "../../testing/src/gateway/files.ts";
 import { answered } from "../../testing/src/http2/http2-requests.ts";
 

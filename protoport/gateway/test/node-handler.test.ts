@@ -13,7 +13,7 @@ import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } fr
 // oxfmt-ignore
 import { createByteReader, createCertificate, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
   type HttpVersion, listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, openUpload, overHttp1, rpcRequest,
-  startOnLoopback, throws, waterBedProcedure, wireFormats, within } from "../../testing/src/index.ts";
+  startOnLoopback, throws, waterBedProcedure, wireFormats, within } from "@protoport/testing";
 
 const json: Field = ["content-type", "application/json"];
 const ndjson: Field = ["content-type", "application/x-ndjson"];

@@ -8,9 +8,8 @@ import { describe, expect, test } from "vitest";
 import { createGateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 // oxfmt-ignore
-import { exchange, type Field, type HttpRequest, type HttpResponse, type HttpVersion, kitchenSinkOptions,
-  listenOnLoopback, rowsFor, startOnLoopback, within } from "../../testing/src/index.ts";
-import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
+import { exchange, type Field, type HttpRequest, type HttpResponse, type HttpVersion, isPeerAtLeast, kitchenSinkOptions,
+  listenOnLoopback, rowsFor, startOnLoopback, within } from "@protoport/testing";
 
 // Requests whose body a body parser has read before the mounted gateway gets them.
 

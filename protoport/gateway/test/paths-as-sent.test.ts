@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_p
 import { createMcp } from "../src/mcp/index.ts";
 // oxfmt-ignore
 import { createTestGateway, getReadingProcedure, type HttpRequest, listenOnLoopback, openEveryTransport, postMcp,
-  shared, transportNames, waysFor } from "../../testing/src/index.ts";
+  shared, transportNames, waysFor } from "@protoport/testing";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 

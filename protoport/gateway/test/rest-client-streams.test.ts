@@ -6,7 +6,7 @@ import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 // oxfmt-ignore
 import { exchange, exchangeFetch, type Field, fieldValue, type HttpResponse, onFirstWay, openUpload, reasonOf, restWays,
-  startGreenhouse, type TestGreenhouse, type Upload, within } from "../../testing/src/index.ts";
+  startGreenhouse, type TestGreenhouse, type Upload, within } from "@protoport/testing";
 
 // Client streams over REST send JSON lines in a request's body.
 

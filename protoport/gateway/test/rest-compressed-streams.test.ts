@@ -7,7 +7,7 @@ import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
 // oxfmt-ignore
 import { exchange, type Field, fieldValue, type HttpRequest, type HttpVersion, openHttp1, openResponse, reasonOf,
-  startGreenhouse, type TestGreenhouse, throws, within } from "../../testing/src/index.ts";
+  startGreenhouse, type TestGreenhouse, throws, within } from "@protoport/testing";
 
 // What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
 // slow, as a custom coding may.

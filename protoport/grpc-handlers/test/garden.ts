@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { loadSync, type Options } from "@grpc/proto-loader";
-import { createTestGateway, listenForTests, type Listening, projectFolder } from "../../testing/src/index.ts";
+import { createTestGateway, listenForTests, type Listening, projectFolder } from "@protoport/testing";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 

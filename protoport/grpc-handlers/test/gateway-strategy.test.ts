@@ -6,7 +6,7 @@ import { status } from "@grpc/grpc-js";
 import type { ServerDuplexStream, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { freePort, startOnLoopback, within } from "../../testing/src/index.ts";
+import { freePort, startOnLoopback, within } from "@protoport/testing";
 import { createGatewayStrategy, type GatewayStrategyOptions, type MountableApplication } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";

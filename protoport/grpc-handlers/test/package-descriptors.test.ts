@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { readDescriptorSet } from "../../gateway/src/protobuf/descriptors/index.ts";
 import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
-import { projectFolder } from "../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { addGrpcJsService, readServices } from "../src/grpc-js.ts";
 import { includeDirs, loadGarden } from "./garden.ts";
 

@@ -14,7 +14,7 @@ import type {
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { decodeEnvelopes, encodeEnvelope, waitSomeTurns } from "../../testing/src/index.ts";
+import { decodeEnvelopes, encodeEnvelope, waitSomeTurns } from "@protoport/testing";
 import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 

@@ -2,9 +2,9 @@ import { createHook } from "node:async_hooks";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf, OrderService, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
-import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+// oxfmt-ignore
+import { descriptorSetOf, KitchenSink, LibraryService, OrderService, serviceWithRoutes, startReflectedUpstream
+} from "@protoport/testing/proxy";
 import { compileProxy } from "../src/compile-proxy.ts";
 // oxfmt-ignore
 import { createProxy, type DescriptorReload, type ProxyGateway, type ProxyOptions, type ReloadReport

@@ -6,8 +6,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
-import { descriptorSetOf, respondWatered, restrictedGreenhouse, startScriptedServer } from "@protoport/testing/proxy";
-import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
+// oxfmt-ignore
+import { descriptorSetOf, respondWatered, restrictedGreenhouse, serviceWithRoutes, startReflectedUpstream,
+  startScriptedServer } from "@protoport/testing/proxy";
 import { createTestGateway, exchangeFetch, startOnLoopback } from "@protoport/testing";
 
 const descriptors = descriptorSetOf(GreenhouseService.file);

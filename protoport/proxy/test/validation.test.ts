@@ -8,7 +8,7 @@ import { AccountSchema, SignupService } from "../../testing/src/gen/signup/v1/si
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
 import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { createProxy } from "../src/create-proxy.ts";
-import { collect, shared } from "../../testing/src/index.ts";
+import { collect, shared } from "@protoport/testing";
 
 // The proxy checks requests in front of a service that does not.
 

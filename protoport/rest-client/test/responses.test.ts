@@ -13,7 +13,7 @@ import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
-import { within } from "../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
 const registry = createRegistry(NestedSchema);

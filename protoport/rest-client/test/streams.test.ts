@@ -10,7 +10,7 @@ import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
 import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { type Address, collect, startGreenhouse, within } from "../../testing/src/index.ts";
+import { type Address, collect, startGreenhouse, within } from "@protoport/testing";
 import { startCatalog } from "../../testing/src/gateway/catalog.ts";
 import { startFiles } from "../../testing/src/gateway/files.ts";
 import { respondWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";

@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep, createTempFolder, projectFolder } from "@protoport/testing";
-import { openPython } from "../../testing/src/process/python.ts";
+import { buildStep, createTempFolder, openPython, projectFolder } from "@protoport/testing";
 
 /** Validates manifests by a Kubernetes version's schemas, without unknown fields. @throws Error if they are invalid */
 export async function validateManifests(name: string, documents: string): Promise<void> {

@@ -1,8 +1,10 @@
 /** What tests of gateways share: gateways with handlers, clients, protocols, programs, and waits with a limit. */
 export { throws } from "./callback-forms.ts";
 export * from "./gateway/call-end.ts";
+export * from "./gateway/descriptor-set.ts";
 export * from "./gateway/envelope.ts";
 export * from "./gateway/every-transport.ts";
+export * from "./gateway/file-init.ts";
 export * from "./gateway/greenhouse.ts";
 export * from "./gateway/kept-connections.ts";
 export * from "./gateway/kitchen-sink.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
-import { freePort, killProcessTree, signalProcessTree } from "../../../protoport/testing/src/index.ts";
+import { freePort, killProcessTree, signalProcessTree } from "@protoport/testing";
 
 export interface CitusNode {
   readonly port: number;

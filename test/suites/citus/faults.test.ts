@@ -4,10 +4,9 @@ import { shared } from "../../../protoport/testing/src/shared.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Callers, callerToken } from "../cluster/callers.ts";
 import { checkHistory, readTables } from "../cluster/check-history.ts";
-import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { baseUrlOf, serve } from "../../support/process/serve-command.ts";
-import { createTempFolder, testSeed } from "@protoport/testing/process";
+import { createTempFolder, Dice, testSeed } from "@protoport/testing/process";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 /** Number of plants, more than the callers can delete during the test. */

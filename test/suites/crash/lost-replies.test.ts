@@ -8,8 +8,7 @@ import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientErr
 import { migratePlants, openPlantDatabase, openPlantStore, openSqliteStore, type PlantLocation
 } from "../../../src/stores/index.ts";
 import { startLossyProxy } from "../../../protoport/testing/src/http/lossy-proxy.ts";
-import { collect, createTempFolder, testSeed } from "@protoport/testing/process";
-import { Dice } from "../../../protoport/testing/src/dice.ts";
+import { collect, createTempFolder, Dice, testSeed } from "@protoport/testing/process";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 

@@ -8,8 +8,7 @@ import { canKeepStatements, deleteCall, DeleteTally, describePlantDatabase, desc
   type Pgbouncer, type PooledDatabase, type PostgresServer, readPlants, runSql, startDeleteLoad, startPgbouncer,
   startPooledDatabase } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import { Dice } from "../../../protoport/testing/src/dice.ts";
-import { closing, testSeed } from "@protoport/testing/process";
+import { closing, Dice, testSeed } from "@protoport/testing/process";
 
 const run = promisify(execFile);
 const faults = 10;

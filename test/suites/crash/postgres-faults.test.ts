@@ -8,8 +8,7 @@ import { migratePlants, openPlantDatabase, openPlantStore } from "../../../src/s
 import { type Cut, deleteCall, DeleteTally, openClient, type PostgresServer, runSql, startCuttingProxy, startDeleteLoad,
   startPostgres, startStandby } from "../../support/plants/index.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import { createTempFolder, testSeed } from "@protoport/testing/process";
-import { Dice } from "../../../protoport/testing/src/dice.ts";
+import { createTempFolder, Dice, testSeed } from "@protoport/testing/process";
 
 /** The number of cut connections and of crashes. The nightly run uses 30. */
 const faults = Number(process.env["CRASHES"] ?? 8);

@@ -3,8 +3,7 @@ import { openSqliteStore } from "../../../src/stores/index.ts";
 import { startChildServer } from "../../support/process/child-server.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder, testSeed } from "@protoport/testing/process";
-import { Dice } from "../../../protoport/testing/src/dice.ts";
+import { createTempFolder, Dice, testSeed } from "@protoport/testing/process";
 
 /** The number of kills. The nightly run uses 30. */
 const kills = Number(process.env["CRASHES"] ?? 8);

@@ -3,11 +3,10 @@ import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
-import { rowsFor } from "../../../protoport/testing/src/combinations.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { canMount, mountFor, startWithMounts, unmountFor } from "../../support/process/mounts.ts";
 import { tokens } from "../../support/server/plant-server.ts";
-import { type CommandLine, createTempFolder, type TempFolder } from "@protoport/testing/process";
+import { type CommandLine, createTempFolder, rowsFor, type TempFolder } from "@protoport/testing/process";
 
 const timeout = 120_000;
 const plants = 100_000n;

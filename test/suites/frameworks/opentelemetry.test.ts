@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { shared } from "../../../protoport/testing/src/shared.ts";
 // oxfmt-ignore
 import { type CommandLine, exchange, type Field, getReadingProcedure, type HttpRequest, type HttpVersion, projectFolder,
-  rpcRequest, startNode, wireFormats } from "@protoport/testing";
+  rpcRequest, shared, startNode, wireFormats } from "@protoport/testing";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 

@@ -7,8 +7,7 @@ import { inspect } from "../../../protoport/gateway/test/suites/mcp/inspector.ts
 // oxfmt-ignore
 import { type Connected, connect1, connect2, connectWithoutToken
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
-import { closing, projectFolder } from "@protoport/testing/process";
-import { openPython } from "../../../protoport/testing/src/process/python.ts";
+import { closing, openPython, projectFolder } from "@protoport/testing/process";
 import { startToolServer } from "./tool-server.ts";
 
 // The official MCP clients delete plants in the plant store, with an identity provider's tokens.

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compilers } from "../../../protoport/test/support/package/compilers.ts";
 import { webEntries } from "../../../protoport/test/support/package/web-entries.ts";
-import { rowsFor } from "../../../protoport/testing/src/combinations.ts";
+import { rowsFor } from "@protoport/testing/process";
 import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { packedHouses } from "../../support/package/packed-houses.ts";
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import type { Dice } from "../../../protoport/testing/src/dice.ts";
-import { createCertificate, createTempFolder, freePort } from "../../../protoport/testing/src/index.ts";
+import { createCertificate, createTempFolder, type Dice, freePort } from "@protoport/testing";
 import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
 import { leaveOnConnections, startPooledDatabase } from "../../support/plants/pgbouncer.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { compileCache, residentBytes, within } from "../../../protoport/testing/src/index.ts";
+import { compileCache, residentBytes, within } from "@protoport/testing";
 
 /** Milliseconds between two checks whether a program serves. */
 const pollIntervalMs = 100;

@@ -1,8 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Dice } from "../../../protoport/testing/src/dice.ts";
-import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
-import { freePort, projectFolder } from "../../../protoport/testing/src/index.ts";
+import { descriptorSetOf, type Dice, freePort, projectFolder } from "@protoport/testing";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { callerToken } from "../cluster/callers.ts";
 import { type LossyLink, startLossyLink } from "./lossy-link.ts";

@@ -3,7 +3,7 @@ import type { Log } from "@protoport/telemetry/logs";
 import { Readiness } from "@protoport/gateway/health";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
-import { type Address, createTestGateway } from "../../../protoport/testing/src/index.ts";
+import { type Address, createTestGateway } from "@protoport/testing";
 
 /** One of the two places where the plant store checks credentials. */
 export type Guard = "admit" | "interceptor";

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { explainSystemError } from "../../src/inputs/text-file.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** Returns a simulated system error for FILE, because root ignores file modes and cannot cause a real error. */
 const systemError = (code: string): Error =>

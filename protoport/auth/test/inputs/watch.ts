@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { expect } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
-import { type TempFolder, within } from "../../../testing/src/index.ts";
+import { type TempFolder, within } from "@protoport/testing";
 
 /** A watched file, and what was applied and logged. */
 export interface Watching extends WatchedFile, Disposable {

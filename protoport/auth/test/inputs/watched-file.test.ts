@@ -2,7 +2,7 @@ import { unlinkSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { fileOf, logged, watch } from "./watch.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 // What reload() applies and logs. The checks at intervals are tested in suites/long.
 

@@ -6,7 +6,7 @@ import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openIntrospectionVerifier } from "../../src/introspection/open-introspection-verifier.ts";
 import type { IntrospectionSource } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
-import { createTempFolder, quietLog, startOnLoopback, waitLimitMs, within } from "../../../testing/src/index.ts";
+import { createTempFolder, quietLog, startOnLoopback, waitLimitMs, within } from "@protoport/testing";
 
 const nowS = Math.floor(Date.now() / 1000);
 type IntrospectionRequest = { method: string | undefined; header: IncomingMessage["headers"]; body: string };

@@ -4,7 +4,7 @@ import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
 import { withProblems } from "../../src/inputs/text-file.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
-import { createSigningKey, quietLog, startIdentityProviderAt, within } from "../../../testing/src/index.ts";
+import { createSigningKey, quietLog, startIdentityProviderAt, within } from "@protoport/testing";
 import {
   hourMs,
   byDemand,

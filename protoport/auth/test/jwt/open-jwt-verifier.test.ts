@@ -5,18 +5,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
-import {
-  createSigningKey,
-  startIdentityProvider,
-  testAudience,
-  testExtension,
-  type IdentityProvider,
-  type SigningKey,
-  type TestClaims,
-  type TestHeader,
-} from "../../../testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { createSigningKey, createTempFolder, type IdentityProvider, quietLog, type SigningKey, startIdentityProvider,
+  testAudience, type TestClaims, testExtension, type TestHeader } from "@protoport/testing/process";
 
 const nowS = Math.floor(Date.now() / 1000);
 let keys: Record<string, SigningKey>;

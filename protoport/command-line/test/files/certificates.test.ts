@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { createCertificate } from "@protoport/testing/http";
 import { parseCertificates, readKeyPair, validityProblem } from "../../src/files/index.ts";
 
 const [first, other] = [createCertificate("first"), createCertificate("other")];

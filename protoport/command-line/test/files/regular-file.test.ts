@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { readRegularFile, readRegularFileSync } from "../../src/files/index.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const limitBytes = 5;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { collect } from "../../../testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { isMessage, linesOf } from "../../src/files/stream-lines.ts";
 
 test.each<{ readonly name: string; readonly chunks: readonly string[]; readonly want: readonly string[][] }>([

@@ -3,9 +3,7 @@ import { ErrorCode } from "../../src/http/exchange/index.ts";
 import { type Backlog, BacklogBudget } from "../../src/engine/backlog.ts";
 import { answer, openEngine } from "../../../testing/src/http2/http2-engine.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
-// oxfmt-ignore
-import { type FrameConnection, openFrames, openGreenhouse, sendUnaryCall, waterBedProcedure
-} from "../../../testing/src/index.ts";
+import { type FrameConnection, openFrames, openGreenhouse, sendUnaryCall, waterBedProcedure } from "@protoport/testing";
 
 const kib = 1024;
 const mib = 1024 * kib;

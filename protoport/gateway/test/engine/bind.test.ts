@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileS
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { bind, restoreFile, removeStaleSocket } from "../../src/engine/bind.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** The file at a path, before another process replaced it. */
 function lookAt(path: string) {

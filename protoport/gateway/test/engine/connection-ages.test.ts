@@ -9,7 +9,7 @@ import { createConnectionAges } from "../../src/engine/connection-ages.ts";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Address, createTestGateway, fieldValue, openGreenhouse, openHttp1, openHttp2, startGreenhouse,
-  waterBedProcedure, within } from "../../../testing/src/index.ts";
+  waterBedProcedure, within } from "@protoport/testing";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { detectProtocol, firstProtocolOf, putBack, type FirstProtocol } from "../../src/engine/first-bytes.ts";
-import { createByteReader, listenOnLoopback } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { createByteReader, listenOnLoopback } from "@protoport/testing/http";
+import { within } from "@protoport/testing/process";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 // oxfmt-ignore
 import { createIssuedCertificate, dataFrame, encodeEnvelope, frameFlag, frameType, headersFrame, type Http1Connection,
   openFrames, openHttp1, startGreenhouse, startOnLoopback, type TestGreenhouse, waterBedProcedure, within
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 // A client that closes its side after its request, by FIN as `nc -N` does, or under TLS by close_notify, may still

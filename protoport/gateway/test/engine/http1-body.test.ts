@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { defaultLimits, type Exchange, planBody, type RequestBody } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
-import { type Http1Connection, listenOnLoopback, openHttp1 } from "../../../testing/src/http/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { type Http1Connection, listenOnLoopback, openHttp1 } from "@protoport/testing/http";
+import { within } from "@protoport/testing/process";
 
 // A request's body, as the code that serves an HTTP/1.1 exchange sees it.
 

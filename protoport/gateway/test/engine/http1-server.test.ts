@@ -4,8 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { type Field, fieldValue, headerOfListBytes, type HttpRequest, nextEvent, openGreenhouse, openHttp1,
-  shared, startGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+import { type Field, fieldValue, headerOfListBytes, type HttpRequest, nextEvent, openGreenhouse, openHttp1, shared,
+  startGreenhouse, waterBedProcedure, within } from "@protoport/testing";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

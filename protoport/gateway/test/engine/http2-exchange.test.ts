@@ -8,8 +8,8 @@ import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
 import { acceptedSocket, dataFrame, type Field, fieldValue, type Frame, type FrameConnection, frameFlag, frameType,
   headerOfListBytes, headersFrame, http2Servers, openFrames, openGreenhouse, openHttp2, pingFrame, readHttp2Response,
-  resetFrame, shared, startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
-import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
+  resetFrame, shared, startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "@protoport/testing";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "@protoport/testing/http";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
 type Handlers = Parameters<typeof startGreenhouse>[0];

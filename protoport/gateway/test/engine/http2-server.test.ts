@@ -7,11 +7,9 @@ import type { Admit } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, encodeEnvelope, type Field, type Frame, frame, frameBytes, frameFlag, frameType,
-  grpcHeader, headerBlock, headersFrame, openFrames, openGreenhouse, openHttp2, startGreenhouse, startOnLoopback,
-  waterBedProcedure } from "../../../testing/src/index.ts";
+  grpcHeader, headerBlock, headersFrame, leastOf, openFrames, openGreenhouse, openHttp2, retainedBytes, startGreenhouse,
+  startOnLoopback, waterBedProcedure } from "@protoport/testing";
 import { answered } from "../../../testing/src/http2/http2-requests.ts";
-import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
-import { leastOf } from "../../../testing/src/least-of.ts";
 
 const header = grpcHeader(waterBedProcedure);
 const message = encodeEnvelope(0, Buffer.of(8, 7));

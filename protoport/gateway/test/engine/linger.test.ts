@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Address, createCertificate, type Http1Connection, listenOnLoopback, nextEvent, openGreenhouse, openHttp1,
-  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "../../../testing/src/index.ts";
+  startGreenhouse, type TestGreenhouse, waterBedProcedure, within } from "@protoport/testing";
 
 const restPath = "/beds/7:water";
 

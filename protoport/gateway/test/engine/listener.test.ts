@@ -12,7 +12,7 @@ import { type EndpointResponse, errorCodeOf, type Gateway, type GatewayLoad, typ
 // oxfmt-ignore
 import { type Address, createByteReader, createCertificate, createTempFolder, createTestGateway, exchange, type Field,
   type HttpRequest, openFrames, openGreenhouse, openHttp1, openHttp2, overHttp1, startGreenhouse, within
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 

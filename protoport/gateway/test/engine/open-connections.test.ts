@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ListenOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Address, createByteReader, createCertificate, createTempFolder, createTestGateway, openFrames, openHttp1,
-  openHttp2, openSocket, overHttp1, within } from "../../../testing/src/index.ts";
+  openHttp2, openSocket, overHttp1, within } from "@protoport/testing";
 import { whole } from "../../../testing/src/http2/http2-requests.ts";
 
 /** How many connections are served beyond the limit. */

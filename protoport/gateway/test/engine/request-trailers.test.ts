@@ -3,8 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 // oxfmt-ignore
 import { type Address, dataFrame, encodeEnvelope, type Field, frameFlag, frameType, headersFrame, type Http2Server,
-  http2Servers, openFrames, openHttp1, rowsFor, shared, startGreenhouse, waterBedProcedure
-} from "../../../testing/src/index.ts";
+  http2Servers, openFrames, openHttp1, rowsFor, shared, startGreenhouse, waterBedProcedure } from "@protoport/testing";
 
 // Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry
 // them, and they arrive after the header has decided everything about the call. So they are ignored, and never change a

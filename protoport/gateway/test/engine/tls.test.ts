@@ -4,7 +4,7 @@ import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type Address, createByteReader, createCertificate, exchangeHttp1, type Http1Connection, openHttp2, overHttp1,
-  shared, startGreenhouse, type TestGreenhouse, within } from "../../../testing/src/index.ts";
+  shared, startGreenhouse, type TestGreenhouse, within } from "@protoport/testing";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

@@ -10,8 +10,7 @@ import { GreenhouseService, ReadingSchema, WaterBedRequestSchema
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { decodeEnvelopes, encodeEnvelope, exchangeFetch, type Field, fieldValue, getReadingProcedure, type HttpRequest,
-  openFetch, openFetchUpload, readOutcome, reasonOf, rpcRequest, wireFormats, within
-} from "../../../testing/src/index.ts";
+  openFetch, openFetchUpload, readOutcome, reasonOf, rpcRequest, wireFormats, within } from "@protoport/testing";
 import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 // Tests only what is specific to Fetch. The tables in protoport/gateway/test cover what all transports share, and also

@@ -2,9 +2,8 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../src/fetch/entry.ts";
-import { collectGarbage, retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
-import { throws, within } from "../../../testing/src/index.ts";
+import { collectGarbage, retainedBytes, throws, within } from "@protoport/testing";
 
 const service = "/greenhouse.v1.GreenhouseService";
 const acceptElsewhere = (): Response => new Response(null, { status: 202 });

@@ -4,8 +4,8 @@ import { createHandlerContext } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { createProbes } from "../../src/health/probes.ts";
 import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
-import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { exchangeFetch } from "@protoport/testing/http";
+import { within } from "@protoport/testing/process";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
 // oxfmt-ignore
 import { HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Status

@@ -5,7 +5,7 @@ import { RunningCalls } from "../../src/mcp/running-calls.ts";
 // oxfmt-ignore
 import { eventsOf, exchange, type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion,
   initializedRequest, initializedRevision, postMcp, startGreenhouse, statelessRequest, type TestGreenhouse, toolNameOf,
-  waterBedProcedure, within } from "../../../testing/src/index.ts";
+  waterBedProcedure, within } from "@protoport/testing";
 
 // `notifications/cancelled` over HTTP, in the revisions with `initialize`. A client can cancel only its own calls.
 

@@ -1,6 +1,6 @@
 // oxfmt-ignore
 import { type Field, type HttpRequest, initializedRequest, initializedRevision, postMcp, statelessMeta,
-  statelessRequest, statelessRevision, toolNameOf, waterBedProcedure } from "../../../testing/src/index.ts";
+  statelessRequest, statelessRevision, toolNameOf, waterBedProcedure } from "@protoport/testing";
 
 /** The gateway's `readMaxBytes`. */
 export const readMaxBytes = 512;

@@ -4,7 +4,7 @@ import { type DescriptorProtoSchema, FileDescriptorProtoSchema, FileDescriptorSe
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import { type HttpRequest, statelessRequest } from "../../../testing/src/index.ts";
+import { type HttpRequest, statelessRequest } from "@protoport/testing";
 
 /** An RPC's name and its types, which are `hostile.v1.M` by default. */
 export type DescribedRpc = { readonly name: string; readonly inputType?: string; readonly outputType?: string };

@@ -2,10 +2,9 @@ import { describe, expect, test } from "vitest";
 import { createJsonMessageWriter } from "../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
-import { initializedRequest, KeptConnections, kitchenSinkRegistry, postMcp, shared, startKitchenSink
-} from "../../../testing/src/index.ts";
+import { Dice, initializedRequest, KeptConnections, kitchenSinkRegistry, postMcp, shared, startKitchenSink
+} from "@protoport/testing";
 import { rollMessage } from "../../../testing/src/gateway/random-message.ts";
-import { Dice } from "../../../testing/src/dice.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Random messages, and messages that no well-meaning client sends.

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { exchange, type Field, type HttpRequest, initializedRequest, startGreenhouse, statelessRequest, toolNameOf,
-  waterBedProcedure } from "../../../testing/src/index.ts";
+  waterBedProcedure } from "@protoport/testing";
 import { type DescribedMessage, pageOf, postTo, serveDescribed } from "./described-tools.ts";
 
 // The option paramHeaders: clients repeat request fields in the header, which must have the values of the body.

@@ -4,7 +4,7 @@ import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { createTestGateway, fieldValue, type HttpVersion, KeptConnections, rowsFor, shared, startGreenhouse,
-  statelessRequest, type TestListenOptions, waterBedProcedure } from "../../../testing/src/index.ts";
+  statelessRequest, type TestListenOptions, waterBedProcedure } from "@protoport/testing";
 import { call, calls, headerCases, messageCases, originCases, raw, readMaxBytes, watered } from "./cases.ts";
 
 // Requests and responses on the wire, in both kinds of revisions.

@@ -4,8 +4,7 @@ import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { createTestGateway, eventsOf, fieldValue, type HttpVersion, initializedRequest, KeptConnections, openHttp1,
-  reasonOf, startGreenhouse, type TestGreenhouse, toolNameOf, waterBedProcedure, within
-} from "../../../testing/src/index.ts";
+  reasonOf, startGreenhouse, type TestGreenhouse, toolNameOf, waterBedProcedure, within } from "@protoport/testing";
 
 // A server stream as a tool sends progress notifications, then one result with all messages.
 

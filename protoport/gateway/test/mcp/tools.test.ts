@@ -4,10 +4,9 @@ import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validat
 import { type ConnectRouter, createContextKey } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 // oxfmt-ignore
-import { exchangeHttp1, KeptConnections, shared, startGreenhouse, statelessRequest, type TestGreenhouse
-} from "../../../testing/src/index.ts";
+import { exchangeHttp1, KeptConnections, serviceIn, shared, startGreenhouse, statelessRequest, stringField,
+  type TestGreenhouse } from "@protoport/testing";
 import { type Admit, createGateway, type GatewayOptions } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 import { streamDefaults, streamLimitsOf } from "../../src/mcp/options.ts";

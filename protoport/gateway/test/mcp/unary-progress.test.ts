@@ -4,7 +4,7 @@ import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { eventsOf, exchange, fieldValue, type HttpRequest, type HttpResponse, initializedRequest, openHttp1,
-  startGreenhouse, statelessRequest, toolNameOf, waterBedProcedure, within } from "../../../testing/src/index.ts";
+  startGreenhouse, statelessRequest, toolNameOf, waterBedProcedure, within } from "@protoport/testing";
 
 // Progress notifications while a unary call runs. The tests fire the timer.
 

@@ -3,8 +3,9 @@ import { createGateway, type Gateway, type GatewayOptions, type RestServiceOptio
 import { Refused } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import { type Case, cases } from "./cases.ts";
 import { migrationOptions } from "./handlers.ts";
-import { exchangeHttp1, fieldValue, openHttp1, shared, within } from "../../../testing/src/index.ts";
-import type { Address, HttpRequest } from "../../../testing/src/index.ts";
+// oxfmt-ignore
+import { type Address, exchangeHttp1, fieldValue, type HttpRequest, openHttp1, shared, within
+} from "@protoport/testing";
 
 // Shows which requests in grpc-gateway's integration tests get the same response, by default or with options.
 

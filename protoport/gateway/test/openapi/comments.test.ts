@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { type Comments, readComments } from "../../src/openapi/comments.ts";
-import { runProgram } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, runProgram } from "@protoport/testing/process";
 
 const definition = `
   syntax = "proto3";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { exchangeHttp1, shared, startKitchenSink } from "../../../testing/src/index.ts";
+import { exchangeHttp1, shared, startKitchenSink } from "@protoport/testing";
 
 // What clients of grpc-gateway send that no single option's test covers.
 

@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { type EveryTransport, type Field, fieldValue, openEveryTransport, shared, transportNames, waysFor
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 
 /** A service that responds with the request header fields that the field `sensor` names. */
 const options: GatewayOptions = {

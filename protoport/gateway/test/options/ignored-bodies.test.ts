@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type EveryTransport, type Field, kitchenSinkOptions, openEveryTransport, transportNames, waysFor
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 
 describe("ignoreBodies", () => {
   let plain: EveryTransport;

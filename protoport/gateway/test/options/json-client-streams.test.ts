@@ -9,7 +9,7 @@ import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";
 import { bindingOptionsOf } from "../../src/protocols/rest/rules/rest-options.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
-import { openUpload, startGreenhouse } from "../../../testing/src/index.ts";
+import { openUpload, startGreenhouse } from "@protoport/testing";
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 // oxfmt-ignore

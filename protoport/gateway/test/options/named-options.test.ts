@@ -4,7 +4,7 @@ import { SourceContextSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Field, openHttp1, startKitchenSink } from "../../../testing/src/index.ts";
+import { type Field, openHttp1, startKitchenSink } from "@protoport/testing";
 import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 

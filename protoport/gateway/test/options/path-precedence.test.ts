@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { type Field, openEveryTransport, shared, transportNames } from "../../../testing/src/index.ts";
+import { type Field, openEveryTransport, shared, transportNames } from "@protoport/testing";
 
 // No compatibility option can change which order is deleted. The path determines it.
 

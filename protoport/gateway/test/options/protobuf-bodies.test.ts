@@ -7,10 +7,9 @@ import { RetryInfoSchema } from "../../src/protobuf/gen/google/rpc/error_details
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 import type { RestOptions } from "../../src/index.ts";
-import { type Address, exchangeHttp1, type Field, fieldValue } from "../../../testing/src/http/index.ts";
-import { stringField } from "../../../testing/src/gateway/file-init.ts";
+import { type Address, exchangeHttp1, type Field, fieldValue } from "@protoport/testing/http";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
-import { shared, startKitchenSink, type TestGateway, throws } from "../../../testing/src/index.ts";
+import { shared, startKitchenSink, stringField, type TestGateway, throws } from "@protoport/testing";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];

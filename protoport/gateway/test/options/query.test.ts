@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeFetch, type Field, kitchenSinkOptions } from "../../../testing/src/index.ts";
+import { exchangeFetch, type Field, kitchenSinkOptions, serviceIn, stringField } from "@protoport/testing";
 import { serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
-import { serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 /** How a kitchen sink responds: with the message that its handler got, or with the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };

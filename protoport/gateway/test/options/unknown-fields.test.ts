@@ -1,7 +1,7 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { exchangeHttp1, startGreenhouse, waterBedProcedure } from "../../../testing/src/index.ts";
+import { exchangeHttp1, startGreenhouse, waterBedProcedure } from "@protoport/testing";
 
 const registry = createRegistry(EmptySchema);
 

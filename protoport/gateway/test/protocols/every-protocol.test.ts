@@ -7,7 +7,7 @@ import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeEnvelope, type Field, fieldValue, type HttpRequest, type HttpVersion, KeptConnections, shared,
-  startGreenhouse, wiresWithTools } from "../../../testing/src/index.ts";
+  startGreenhouse, wiresWithTools } from "@protoport/testing";
 
 // Each protocol's exact response in the same situations. Adding a protocol without its cases does not compile.
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { decodeBase64Parts, decodeEnvelopes, encodeEnvelope, fieldValue, type HttpRequest, type HttpResponse,
-  type HttpVersion, KeptConnections, shared, startGreenhouse } from "../../../testing/src/index.ts";
+  type HttpVersion, KeptConnections, shared, startGreenhouse } from "@protoport/testing";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import type { Protocol } from "../../src/index.ts";
 import { type Codec, type Format, formats, proto } from "../../src/protocols/formats.ts";

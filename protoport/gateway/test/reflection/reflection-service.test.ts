@@ -11,7 +11,7 @@ import { Health } from "../../src/health/index.ts";
 import { type BoundAddress, createGateway } from "../../src/index.ts";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "../../src/reflection/index.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
-import { runProgram } from "../../../testing/src/process/child-program.ts";
+import { runProgram } from "@protoport/testing/process";
 
 type Question = ServerReflectionRequest["messageRequest"];
 const host = "garden";

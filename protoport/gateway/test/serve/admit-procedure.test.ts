@@ -7,7 +7,7 @@ import { expectNoUnhandledRejections, type Form, forms, throws } from "../../../
 // oxfmt-ignore
 import { encodeEnvelope, type Field, fieldValue, getReadingProcedure as read, type HttpRequest, initializedRequest,
   openEveryTransport, openHttp1, postMcp, rowsFor, rpcRequest, shared, startGreenhouse, statelessRequest, toolNameOf,
-  transportNames, waterBedProcedure as water, wireFormats, within } from "../../../testing/src/index.ts";
+  transportNames, waterBedProcedure as water, wireFormats, within } from "@protoport/testing";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';

@@ -4,7 +4,7 @@ import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, type HttpResponse,
   type HttpVersion, nextEvent, openHttp1, openHttp2, rpcRequest, shared, startGreenhouse, startWatched, throws,
-  waterBedProcedure, wireFormats, within } from "../../../testing/src/index.ts";
+  waterBedProcedure, wireFormats, within } from "@protoport/testing";
 
 const subjectKey = createContextKey("nobody");
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { createCertificate, type Field, openHttp1, openHttp2, startGreenhouse, type TestGreenhouse
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { serveWithHandler } from "../../../testing/src/gateway/serve-with-handler.ts";
 import { createGateway } from "../../src/index.ts";
 

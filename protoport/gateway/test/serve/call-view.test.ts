@@ -3,7 +3,7 @@ import { Code, ConnectError, createContextKey, createContextValues, type Interce
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { CallValues } from "../../src/serve/call-view.ts";
-import { callings, errorOf, starterFor, waysFor } from "../../../testing/src/index.ts";
+import { callings, errorOf, starterFor, waysFor } from "@protoport/testing";
 
 type Handlers = Parameters<ReturnType<typeof starterFor>>[0];
 const noteKey = createContextKey("none");

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type Field, fieldValue, type HttpRequest, type HttpResponse, openEveryTransport, openGreenhouse, openHttp1,
-  shared, startGreenhouse, transportNames } from "../../../testing/src/index.ts";
+  shared, startGreenhouse, transportNames } from "@protoport/testing";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createCors } from "../../src/serve/cors.ts";
 

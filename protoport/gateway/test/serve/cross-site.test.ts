@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { errorCodeOf, type GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { authorityOf, encodeEnvelope, type EveryTransport, type Field, type HttpRequest, openEveryTransport, rowsFor,
-  transportNames, waterBedProcedure } from "../../../testing/src/index.ts";
+  transportNames, waterBedProcedure } from "@protoport/testing";
 
 // Which pages may send a POST without a preflight, over every HTTP server and engine.
 

@@ -5,7 +5,7 @@ import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { callings, decodeBase64Parts, exchange, exchangeFetch, type Field, fieldValue, getReadingProcedure,
   greenhouseClient, type Http2Server, type HttpRequest, type HttpVersion, rpcRequest, shared, startGreenhouse,
-  type TestGreenhouse, throws, waterBedProcedure, wireFormats, wires } from "../../../testing/src/index.ts";
+  type TestGreenhouse, throws, waterBedProcedure, wireFormats, wires } from "@protoport/testing";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
 // oxfmt-ignore
 import { type Field, fieldValue, type HttpRequest, kitchenSinkOptions, openEveryTransport, openUpload, shared,
-  startGreenhouse, transportNames, waysFor, within } from "../../../testing/src/index.ts";
+  startGreenhouse, transportNames, waysFor, within } from "@protoport/testing";
 
 // Endpoints with methods other than GET, such as a webhook that checks the signature of the sent bytes.
 

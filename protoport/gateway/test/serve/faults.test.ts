@@ -7,7 +7,7 @@ import type { GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { dataFrame, encodeEnvelope, exchange, type Field, fieldValue, frameFlag, frameType, grpcHeader, headersFrame,
   http2Servers, type HttpRequest, type HttpVersion, openFrames, openGreenhouse, readOutcome, rpcRequest,
-  startGreenhouse, throws, waterBedProcedure, wireFormats } from "../../../testing/src/index.ts";
+  startGreenhouse, throws, waterBedProcedure, wireFormats } from "@protoport/testing";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 

@@ -5,7 +5,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createGateway, type AdmitRequest, type Endpoint, type GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { exchangeHttp2, type Field, fieldValue, type HttpRequest, listenOnLoopback, openEveryTransport, rowsFor,
-  transportNames } from "../../../testing/src/index.ts";
+  transportNames } from "@protoport/testing";
 
 // Response header fields that HTTP forbids: the response is sent without the field, and the reason is reported.
 

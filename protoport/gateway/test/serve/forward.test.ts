@@ -1,7 +1,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { encodeEnvelope, throws, within } from "../../../testing/src/index.ts";
+import { encodeEnvelope, throws, within } from "@protoport/testing";
 import { createGateway } from "../../src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
 import { registerForwarder } from "../../src/serve/forwarding-callee.ts";

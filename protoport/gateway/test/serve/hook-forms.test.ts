@@ -4,8 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createProxy } from "../../../proxy/src/create-proxy.ts";
 import { type Admit, createGateway, type Endpoint, type GatewayOptions } from "../../src/index.ts";
 import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
-import { openEveryTransport, transportNames, within } from "../../../testing/src/index.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf, openEveryTransport, transportNames, within } from "@protoport/testing";
 
 // A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise, because
 // TypeScript accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { exchangeHttp2 } from "@protoport/testing/http";
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { shared } from "../../../testing/src/shared.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { encodeEmpty, type Field, fieldValue, type HttpRequest, openEveryTransport, openHttp2, readHttp2Response,
-  readOutcome, rpcRequest, waitSomeTurns, wireFormats } from "../../../testing/src/index.ts";
+  readOutcome, rpcRequest, waitSomeTurns, wireFormats } from "@protoport/testing";
 
 // Large header and trailer sections: nghttp2 closes the connection after it has sent or received a field of 64 KiB.
 

@@ -10,7 +10,7 @@ import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { type Address, decodeBase64Parts, decodeEnvelopes, exchange, type Field, fieldValue, getReadingProcedure,
   type Http2Server, http2Servers, type HttpRequest, type HttpResponse, openHttp1, openHttp2, readHttp2Response,
   readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse, waterBedProcedure, type WireFormat, wireFormats, wires,
-  within } from "../../../testing/src/index.ts";
+  within } from "@protoport/testing";
 
 // A message of exactly the limit is accepted, and a message of one byte more is refused.
 

@@ -4,7 +4,7 @@ import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/
 import type { AdmitRequest, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
 import { encodeMessage, type HttpRequest, openEveryTransport, readOutcome, rpcRequest, transportNames,
-  waterBedProcedure, waysFor, type WireFormat, wireFormats } from "../../../testing/src/index.ts";
+  waterBedProcedure, waysFor, type WireFormat, wireFormats } from "@protoport/testing";
 
 interface OddError {
   readonly name: string;

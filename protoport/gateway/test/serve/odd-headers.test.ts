@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 // oxfmt-ignore
 import { encodeEmpty, encodeEnvelope, type Field, type HttpRequest, type HttpResponse, openEveryTransport, readOutcome,
   rowsFor, rpcRequest, transportNames, waterBedProcedure, waysFor, type WireFormat, wireFormats
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 
 /** Invalid headers that applications in JavaScript return. */
 const odd = [

@@ -3,8 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { decodeEnvelopes, encodeEnvelope, type Field, fieldValue, openEveryTransport, readOutcome, readWebTrailer,
-  rpcRequest, transportNames, waterBedProcedure, waysFor, type WireFormatName, wireFormats
-} from "../../../testing/src/index.ts";
+  rpcRequest, transportNames, waterBedProcedure, waysFor, type WireFormatName, wireFormats } from "@protoport/testing";
 
 // Metadata with names that a protocol reserves cannot change a call's status.
 

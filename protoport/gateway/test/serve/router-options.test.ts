@@ -2,7 +2,7 @@ import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConn
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
-import { exchangeHttp2, fieldValue } from "../../../testing/src/http/index.ts";
+import { exchangeHttp2, fieldValue } from "@protoport/testing/http";
 import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { envelope } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";

@@ -4,7 +4,7 @@ import { createMcp } from "../../src/mcp/index.ts";
 // oxfmt-ignore
 import { type Field, fieldValue, type Http1Connection, type HttpRequest, type HttpVersion, KeptConnections, openHttp1,
   reasonOf, startGreenhouse, type TestGreenhouse, type TestListenOptions, waterBedProcedure, within
-} from "../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { call, raw, readMaxBytes, withHeader } from "../mcp/cases.ts";
 
 // In MCP, the body names the RPC. The credential is checked before the body is read, the scope after.

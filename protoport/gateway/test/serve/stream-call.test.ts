@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, frameFlag, greenhouseClient, headersFrame, type Http2Server, http2Servers,
   openFrames, openGreenhouse, openHttp1, reasonOf, starterFor, startGreenhouse, startWatched, throws, waysFor, within
-} from "../../../testing/src/index.ts";
-import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
+} from "@protoport/testing";
+import { emptyMessage, grpcHeader } from "@protoport/testing/http";
 
 type Handlers = Parameters<typeof startGreenhouse>[0];
 const noteKey = createContextKey("none");

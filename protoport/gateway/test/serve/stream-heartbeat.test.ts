@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
-import { openGreenhouse, openHttp1, startGreenhouse } from "../../../testing/src/index.ts";
+import { openGreenhouse, openHttp1, startGreenhouse } from "@protoport/testing";
 
 // The tests fire the heartbeat timer themselves. test/suites/crash waits for the interval of 15 s.
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { collect } from "../../../testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 import { convertStream } from "../../src/serve/stream-messages.ts";
 import { throws } from "../../../testing/src/callback-forms.ts";
 

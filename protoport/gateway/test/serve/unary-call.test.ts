@@ -6,8 +6,8 @@ import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb
 // oxfmt-ignore
 import { callings, dataFrame, errorOf, exchange, frameFlag, getReadingProcedure, greenhouseClient, headersFrame,
   type Http2Server, http2Servers, openFrames, openGreenhouse, readOutcome, reasonOf, rpcRequest, starterFor,
-  startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf, within } from "../../../testing/src/index.ts";
-import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
+  startGreenhouse, waterBedProcedure, waysFor, wireFormats, wiresOf, within } from "@protoport/testing";
+import { emptyMessage, grpcHeader } from "@protoport/testing/http";
 
 const noteKey = createContextKey("none");
 

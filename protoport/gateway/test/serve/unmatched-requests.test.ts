@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Endpoint, GatewayOptions } from "../../src/index.ts";
 // oxfmt-ignore
-import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest,
-  startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/index.ts";
+import { encodeEnvelope, exchange, type Field, fieldValue, getReadingProcedure, type HttpRequest, startGreenhouse,
+  type TestGreenhouse, waterBedProcedure } from "@protoport/testing";
 
 // Shows which protocol responds, and how, to a wrong method (405), an unknown method (501) and a wrong content type
 // (415).

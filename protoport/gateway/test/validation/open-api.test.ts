@@ -5,8 +5,7 @@ import { file_buf_validate_validate, message, MessageRulesSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { AddressSchema, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { exchangeHttp1, statelessRequest } from "../../../testing/src/index.ts";
-import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
+import { exchangeHttp1, serviceIn, statelessRequest } from "@protoport/testing";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions, type OpenApiSchema } from "../../src/openapi/index.ts";

@@ -7,7 +7,7 @@ import type { OnFault } from "../../src/index.ts";
 import { startSignup, validAccount } from "../../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
-import { collect, shared } from "../../../testing/src/index.ts";
+import { collect, shared } from "@protoport/testing";
 
 // Requests that satisfy or violate buf.validate rules, as clients in each protocol send them.
 

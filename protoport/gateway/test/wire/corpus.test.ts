@@ -3,7 +3,7 @@ import { describe, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 // oxfmt-ignore
 import { canFetchSend, exchangeFetch, heldRows, kitchenSinkOptions, openHttp1, openHttp2, rowsFor, shared,
-  startKitchenSink } from "../../../testing/src/index.ts";
+  startKitchenSink } from "@protoport/testing";
 
 /** The ways that `npm test` combines, because it sends every request over HTTP/2. */
 const repeatedWays = ["HTTP/1.1", "Fetch"];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
 // oxfmt-ignore
 import { createTestGateway, exchangeFetch, type Field, type HttpRequest, type HttpResponse, type HttpVersion,
-  KeptConnections, startKitchenSink, type TestGateway, waysFor } from "../../../testing/src/index.ts";
+  KeptConnections, startKitchenSink, type TestGateway, waysFor } from "@protoport/testing";
 
 const shop = "https://shop.example";
 // Its rule would allow every method.

@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import { Metadata, ServerInterceptingCall, status } from "@grpc/grpc-js";
 import type { ServerDuplexStream, ServerReadableStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { waitSomeTurns, within } from "../../../testing/src/index.ts";
+import { waitSomeTurns, within } from "@protoport/testing";
 import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";
 import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../grpc-js-client.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { holdRequests } from "../../src/nestjs/mounted-application.ts";
-import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
+import { waitSomeTurns } from "@protoport/testing/process";
 
 // Nest's request stream and the call are objects with their interfaces. The suite frameworks tests streams in Nest.
 

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createTestGateway, listenForTests, within } from "../../../testing/src/index.ts";
+import { createTestGateway, listenForTests, within } from "@protoport/testing";
 import { addNiceGrpcService } from "../../src/nice-grpc.ts";
 import { toGrpcJsHandler } from "../../src/nice-grpc/index.ts";
 import { loadGarden, startGarden } from "../garden.ts";

@@ -7,7 +7,7 @@ import { readResponseHead } from "../../src/client/client-method.ts";
 import { malformedResponseError, transportError } from "../../src/forward/upstream-errors.ts";
 import { GreenhouseService, grpcHead, outcomeOf, startScriptedServer } from "@protoport/testing/proxy";
 import { createGrpcTransport } from "../../src/client/index.ts";
-import { dataFrame, frameFlag, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { dataFrame, frameFlag, headersFrame } from "@protoport/testing/http";
 
 const internal = Code.Internal;
 const notNumber = "the grpc-status of the response is not a number";

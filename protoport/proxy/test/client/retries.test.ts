@@ -2,15 +2,15 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService, ReadingSchema, RecordReadingsResponseSchema, watered } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { envelope, GreenhouseService, grpcHead, grpcResponse, ReadingSchema, RecordReadingsResponseSchema,
+  type ScriptedConnection, startScriptedServer, watered } from "@protoport/testing/proxy";
 import type { GrpcTransportOptions, RetryPolicy } from "../../src/client/index.ts";
 import { createGrpcTransport, createUpstream } from "../../src/client/index.ts";
 import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
-import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing";
-import { listenOnLoopback, within } from "../../../testing/src/index.ts";
 // oxfmt-ignore
-import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
-} from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { dataFrame, type Field, type Frame, frameFlag, frameType, headersFrame, listenOnLoopback, resetFrame, within
+} from "@protoport/testing";
 
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 10, backoffMultiplier: 2 };
 const policy: RetryPolicy = { maxAttempts: 4, ...backoff, retryableCodes: [Code.Unavailable] };

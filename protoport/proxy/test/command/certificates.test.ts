@@ -5,8 +5,8 @@ import { Notices } from "../../src/command/notices.ts";
 import { toCertificateFiles } from "../../src/command/pem-files.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
-import { type Certificate, createCertificate } from "../../../testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { type Certificate, createCertificate } from "@protoport/testing/http";
+import { createTempFolder } from "@protoport/testing/process";
 
 afterEach(() => void vi.useRealTimers());
 

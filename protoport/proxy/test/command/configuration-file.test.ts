@@ -4,7 +4,7 @@ import { ConfigurationFile } from "../../src/command/configuration-file.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { descriptorSetOf, GreenhouseService, ProxyCommand } from "@protoport/testing/proxy";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const upstreamSettings = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
 const readText = (text: string): Promise<ProxySettings> =>

@@ -1,9 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf, ProxyCommand, serviceWithRoutes, startGreenhouse } from "@protoport/testing/proxy";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { descriptorSetOf, OrderService, ProxyCommand, serviceWithRoutes, startGreenhouse
+} from "@protoport/testing/proxy";
+import { createTempFolder } from "@protoport/testing/process";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

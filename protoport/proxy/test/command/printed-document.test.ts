@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from "vitest";
 import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
-import { descriptorSetOf, ProxyCommand, runProxyCommand, scopedGreenhouse } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { descriptorSetOf, OrderService, ProxyCommand, runProxyCommand, scopedGreenhouse
+} from "@protoport/testing/proxy";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

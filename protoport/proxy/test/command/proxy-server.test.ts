@@ -7,10 +7,8 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createSigningKey, createTempFolder, startIdentityProvider, within } from "@protoport/testing/process";
 import { type Certificate, createCertificate, frameFlag, frameType, headersFrame } from "@protoport/testing/http";
 // oxfmt-ignore
-import { descriptorSetOf, grpcHead, ProxyCommand, respondWatered, runProxyCommand, stringField, watered
-} from "@protoport/testing/proxy";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
-import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { descriptorSetOf, grpcHead, grpcResponse, ProxyCommand, respondWatered, runProxyCommand, serviceWithRoutes,
+  startReflectedUpstream, startScriptedServer, stringField, watered } from "@protoport/testing/proxy";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 import { toUrl } from "../../src/command/proxy-server.ts";
 

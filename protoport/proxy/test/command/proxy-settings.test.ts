@@ -6,10 +6,9 @@ import { createAccessLog } from "../../src/command/access-log.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSettings } from "../../src/command/read-settings.ts";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
-import { createCertificate } from "../../../testing/src/index.ts";
+import { createCertificate, createTempFolder } from "@protoport/testing";
 import { compileForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 

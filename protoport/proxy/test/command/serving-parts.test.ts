@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "../../src/command/serving-parts.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 const folder = createTempFolder();
 const hashes = folder.write("hashes", `sha256:${hash("sha256", "token")} shop - -\n`);

@@ -3,7 +3,7 @@ import { descriptorSetOf, OrderService, restrictedGreenhouse } from "@protoport/
 import { parseDefinition } from "../../src/definitions/definition.ts";
 import { writeReport } from "../../src/definitions/report.ts";
 import { checkCommand } from "../../src/definitions/index.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { setOfFiles } from "../support/set-of-files.ts";
 
 test("parseDefinition accepts a descriptor set with the second byte of gzip", () => {

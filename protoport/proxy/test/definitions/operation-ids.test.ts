@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { ProxyCommand, type RouteTexts, runProxyCommand, serviceWithRoutes } from "@protoport/testing/proxy";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { descriptorSetOf, ProxyCommand, type RouteTexts, runProxyCommand, serviceWithRoutes
+} from "@protoport/testing/proxy";
+import { createTempFolder } from "@protoport/testing/process";
 import { checkDefinition, compareDefinitions, type Definition, parseDefinition } from "../../src/definitions/entry.ts";
 
 const folder = createTempFolder();

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createBearerAuth } from "../../../auth/src/index.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
 import { descriptorSetOf, OrderService, runProxyCommand, scopedGreenhouse } from "@protoport/testing/proxy";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { createProxyDocs } from "../../src/command/serving-parts.ts";
 import { compareDefinitions, parseDefinition, writeOpenApi } from "../../src/definitions/entry.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";

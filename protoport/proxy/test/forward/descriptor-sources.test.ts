@@ -4,14 +4,15 @@ import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
 import { countRefTimers } from "../../../testing/src/ref-timers.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { toDescriptorSource, readInTime } from "../../src/forward/descriptor-sources.ts";
 import { createUpstream } from "../../src/upstreams/index.ts";
 import { Code } from "@connectrpc/connect";
 import { DescriptorReader, type ReadDescriptors } from "../../src/forward/descriptor-reader.ts";
 import { getEventListeners } from "node:events";
-import { descriptorSetOf, serviceWithRoutes, startScriptedServer } from "@protoport/testing/proxy";
-import { openGreenhouseClient, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+// oxfmt-ignore
+import { descriptorSetOf, openGreenhouseClient, respondWatered, serviceWithRoutes, startScriptedServer, wateringOf
+} from "@protoport/testing/proxy";
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 
 afterEach(() => void vi.useRealTimers());

@@ -8,9 +8,8 @@ import type { PieceDecompression } from "../../../gateway/src/protocols/envelope
 import { type CallEnd, createProxy, type MethodSettings, type ProxiedUpstreamOptions, type ProxyGateway,
   type ProxyOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf, encodeEnvelope, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
-import { frameFlag, frameType, headersFrame, startGreenhouse } from "@protoport/testing";
+import { frameFlag, frameType, headersFrame, shared, startGreenhouse } from "@protoport/testing";
 import { exchangeFetch, type HttpRequest, openFetchUpload } from "@protoport/testing/http";
-import { shared } from "../../../testing/src/shared.ts";
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;

@@ -5,11 +5,11 @@ import { createGrpcTransport, createConnectTransport } from "@connectrpc/connect
 import { expect, test, describe } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { collect, within } from "@protoport/testing/process";
-import { errorOf } from "../../../testing/src/gateway/call-end.ts";
-import { descriptorSetOf, restrictedGreenhouse, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { descriptorSetOf, errorOf, KitchenSink, restrictedGreenhouse, startProxy, startScriptedServer
+} from "@protoport/testing/proxy";
 import { encodeEnvelope, exchangeFetch, frameType, startKitchenSink } from "@protoport/testing";
 import { createProxy } from "../../src/create-proxy.ts";
-import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startProxied } from "../support/greenhouses.ts";
 
 async function startIntercepted(interceptor: Interceptor) {

@@ -13,7 +13,7 @@ import { readReflection } from "../../src/forward/read-reflection.ts";
 // oxfmt-ignore
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha
 } from "../../../gateway/src/reflection/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type ReflectionRequest = ServerReflectionRequest["messageRequest"];

@@ -2,9 +2,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf, startGreenhouse, startProxy, waterBedProcedure } from "@protoport/testing/proxy";
-import { initializedRequest, initializedRevision, postMcp, toolNameOf } from "@protoport/testing";
+import { initializedRequest, initializedRevision, postMcp, toolNameOf, within } from "@protoport/testing";
 import { type Address, exchangeHttp1, type Field, openHttp1 } from "@protoport/testing/http";
 
 // Progress and cancellation of tool calls. The gateway has the same tests for its handlers.

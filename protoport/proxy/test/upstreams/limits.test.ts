@@ -9,10 +9,10 @@ import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 import { dataFrame, frame, frameBytes, frameType, resetFrame, startOnLoopback } from "@protoport/testing/http";
-import { within } from "../../../testing/src/deadline.ts";
-import type { GreenhouseClient } from "@protoport/testing/proxy";
-import { settingFrame, openGreenhouseClient, outcomeOf, respondWatered, watered } from "@protoport/testing/proxy";
-import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { within } from "@protoport/testing/process";
+// oxfmt-ignore
+import { envelope, type GreenhouseClient, grpcResponse, openGreenhouseClient, outcomeOf, respondWatered, settingFrame,
+  startScriptedServer, watered } from "@protoport/testing/proxy";
 
 const clientOf = (addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient =>
   openGreenhouseClient({ addresses, ...options });

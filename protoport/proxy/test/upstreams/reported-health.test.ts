@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { dataFrame, frame, frameFlag, frameType, headersFrame } from "@protoport/testing/http";
 import { waitSomeTurns, within } from "@protoport/testing/process";
 // oxfmt-ignore
 import { envelope, grpcHead, grpcResponse, openGreenhouseClient, type ScriptedConnection, settingFrame,

@@ -7,10 +7,9 @@ import { CallQueue, type PendingCall } from "../../src/upstreams/call-queue.ts";
 import { upstreamLimits } from "../../src/upstreams/index.ts";
 
 // oxfmt-ignore
-import { openGreenhouseClient, outcomeOf, respondWatered, settingFrame, watered, wateringOf
-} from "@protoport/testing/proxy";
-import { startOnLoopback, within } from "../../../testing/src/index.ts";
-import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, openGreenhouseClient, outcomeOf, respondWatered, type Script, settingFrame, startScriptedServer,
+  watered, wateringOf } from "@protoport/testing/proxy";
+import { startOnLoopback, within } from "@protoport/testing";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

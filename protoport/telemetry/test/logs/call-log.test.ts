@@ -4,7 +4,7 @@ import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
 import { problem } from "../../../gateway/src/protobuf/call-errors.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
-import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { openLogLines } from "@protoport/testing/process";
 
 function requestWith(changes: Partial<CompletedRequest>): CompletedRequest {
   // oxfmt-ignore

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openLogLines, runProgram } from "../../../testing/src/index.ts";
+import { openLogLines, runProgram } from "@protoport/testing";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
 
 test("a log line is a JSON object with level and UTC time", () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Readiness } from "../../../gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
-import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { openLogLines } from "@protoport/testing/process";
 
 const warned = { level: "warn", errorCode: "ERR_NOT_READY", msg: "not ready" };
 const notReady = (part: string, problem: string) => ({ ...warned, part, problem });

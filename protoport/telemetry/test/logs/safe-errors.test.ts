@@ -5,7 +5,7 @@ import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import { requestIdOf } from "../../src/logs/request-id.ts";
 import { createSafeErrors } from "../../src/logs/safe-errors.ts";
-import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { openLogLines } from "@protoport/testing/process";
 
 const contextWith = (requestSignal: AbortSignal): HandlerContext =>
   createHandlerContext({

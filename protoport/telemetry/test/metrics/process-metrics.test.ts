@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { durationBounds } from "../../src/conventions/index.ts";
 import { type MetricFamily, Metrics } from "../../src/metrics/metrics.ts";
 import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
-import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
+import { collectGarbage } from "@protoport/testing/process";
 
 test("measureProcess exports CPU time, memory, uptime and event loop time", () => {
   const startMs = performance.now();

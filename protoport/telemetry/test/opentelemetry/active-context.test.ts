@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import { callings, collect, greenhouseClient } from "../../../testing/src/index.ts";
+import { callings, collect, greenhouseClient } from "@protoport/testing";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 

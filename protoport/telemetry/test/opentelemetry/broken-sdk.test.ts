@@ -4,7 +4,7 @@ import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { InMemorySpanExporter, SimpleSpanProcessor, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { exchange, getReadingProcedure, rpcRequest, wireFormats } from "../../../testing/src/index.ts";
+import { exchange, getReadingProcedure, rpcRequest, wireFormats } from "@protoport/testing";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 

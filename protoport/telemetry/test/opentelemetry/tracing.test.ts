@@ -2,7 +2,7 @@ import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentel
 import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createTracing, traceIdsOf } from "../../src/opentelemetry/index.ts";
-import { exchange, rpcRequest, startGreenhouse, waterBedProcedure, wireFormats } from "../../../testing/src/index.ts";
+import { exchange, rpcRequest, startGreenhouse, waterBedProcedure, wireFormats } from "@protoport/testing";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";

@@ -8,8 +8,7 @@ import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts"
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { type Field, type HttpRequest, startOnLoopback } from "@protoport/testing/http";
 import { type RegisteredSdk, registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 

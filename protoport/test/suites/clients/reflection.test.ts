@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";
-import { buildLimitMs, buildStep, hasProgram, projectFolder } from "@protoport/testing/process";
-import { openPython } from "../../../testing/src/process/python.ts";
+import { buildLimitMs, buildStep, hasProgram, openPython, projectFolder } from "@protoport/testing/process";
 
 // Programs that get a service's definition by reflection, in both versions.
 

@@ -15,9 +15,8 @@ import { bodyFrames, endlessBlock, filled, filledRequest, last, openEach, sendIn
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
 // oxfmt-ignore
-import { dataFrame, encodeEnvelope, frame, frameFlag, frameType, headersFrame, resetFrame, within
-} from "../../../testing/src/index.ts";
-import type { Address, Field, Frame } from "../../../testing/src/index.ts";
+import { type Address, dataFrame, encodeEnvelope, type Field, frame, type Frame, frameFlag, frameType, headersFrame,
+  resetFrame, within } from "@protoport/testing";
 import { getHeader, postHeader, settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 

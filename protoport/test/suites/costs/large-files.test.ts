@@ -3,8 +3,7 @@ import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { json } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
-import { type Http2Server, type HttpVersion, openHttp2, openResponse } from "@protoport/testing";
+import { type Http2Server, type HttpVersion, openHttp2, openResponse, retainedBytes } from "@protoport/testing";
 import { startFiles, type TestFiles } from "../../../testing/src/gateway/files.ts";
 
 // The server streams large files as google.api.HttpBody, and holds only the bytes in transit.

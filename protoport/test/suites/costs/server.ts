@@ -5,8 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
-import { createCertificate, createTestGateway, startKitchenSink } from "@protoport/testing";
-import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
+import { collectGarbage, createCertificate, createTestGateway, startKitchenSink } from "@protoport/testing";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
 import { createGuardedGateway } from "../../support/costs/guarded-gateway.ts";
 

@@ -5,8 +5,9 @@ import { bodyFrames, greenhouseCall, last, leaveStreams, mcpMessages, post, rest
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
-import { dataFrame, encodeEnvelope, frame, frameType, headersFrame, resetFrame } from "../../../testing/src/index.ts";
-import type { Field, Frame } from "../../../testing/src/index.ts";
+// oxfmt-ignore
+import { dataFrame, encodeEnvelope, type Field, frame, type Frame, frameType, headersFrame, resetFrame
+} from "@protoport/testing";
 import { settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
-import { leastOf } from "../../../testing/src/least-of.ts";
+import { leastOf } from "@protoport/testing/process";
 import { ordinaryCall, spentRows, type SpentRow } from "./spent-rows.ts";
 
 const turns = 5;

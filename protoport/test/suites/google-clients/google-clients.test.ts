@@ -4,8 +4,7 @@ import { type DescMessage, fromJson, type JsonObject, type JsonValue, toJson } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
-import { buildLimitMs, buildStep, createTempFolder } from "@protoport/testing/process";
-import { openPython } from "../../../testing/src/process/python.ts";
+import { buildLimitMs, buildStep, createTempFolder, openPython } from "@protoport/testing/process";
 import { type ClientCall, createCalls, nextPageToken } from "./client-calls.ts";
 import { clientServices, configRules, readDefinition, suiteFolder } from "./definition.ts";
 import { callHeader, type ErrorCode, errorCodeOf, errorDetails, errorMessage, FakeServices } from "./fake-services.ts";

@@ -3,8 +3,9 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../proxy/src/client/index.ts";
-import { createTempFolder, createTestGateway, projectFolder, startNode, waitLimitMs, within } from "@protoport/testing";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+// oxfmt-ignore
+import { createTempFolder, createTestGateway, descriptorSetOf, projectFolder, startNode, waitLimitMs, within
+} from "@protoport/testing";
 
 const streamCount = 10_000;
 

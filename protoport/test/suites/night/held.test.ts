@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Answers, type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
 import type { RawClient } from "../../support/costs/raw-client.ts";
-import { leastOf } from "../../../testing/src/least-of.ts";
+import { leastOf } from "@protoport/testing/process";
 import { type HeldRow, heldRows } from "../costs/held-rows.ts";
 
 const sizes = new Map(Object.entries({ bytes: 1, KiB: 1024, MiB: 1024 * 1024 }));

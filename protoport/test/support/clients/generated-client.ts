@@ -5,8 +5,7 @@ import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { Catalog } from "../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";
-import { buildStep, projectFolder, toolsFolder } from "@protoport/testing";
-import { openPython } from "../../../testing/src/process/python.ts";
+import { buildStep, openPython, projectFolder, toolsFolder } from "@protoport/testing";
 
 /** A program with its arguments, from the {@link layOutGenerators} folder or PATH. */
 export type Step = readonly [program: string, ...args: string[]];

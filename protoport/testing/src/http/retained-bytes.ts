@@ -1,8 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-setFlagsFromString("--expose-gc");
-const collect: (options?: { readonly type: "minor" }) => void = runInNewContext("gc");
+let collector: ((options?: { readonly type: "minor" }) => void) | undefined;
 
 /** Returns the bytes that the process retains after garbage collection, on the heap and in external buffers. */
 export async function retainedBytes(): Promise<number> {
@@ -15,10 +14,16 @@ export async function retainedBytes(): Promise<number> {
 }
 
 export function collectGarbage(): void {
-  collect();
+  getCollector()();
 }
 
 /** Runs a garbage collection of the young generation. */
 export function scavenge(): void {
-  collect({ type: "minor" });
+  getCollector()({ type: "minor" });
+}
+
+/** Exposes the garbage collector at its first use, because only a few tests need it. */
+function getCollector(): NonNullable<typeof collector> {
+  setFlagsFromString("--expose-gc");
+  return (collector ??= runInNewContext("gc"));
 }

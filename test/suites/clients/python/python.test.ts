@@ -3,8 +3,7 @@ import { describe } from "vitest";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildPythonClient } from "../../../support/clients/built-clients.ts";
-import { hasProgram, projectFolder } from "@protoport/testing/process";
-import { openPython } from "../../../../protoport/testing/src/process/python.ts";
+import { hasProgram, openPython, projectFolder } from "@protoport/testing/process";
 
 const clients = [
   { name: "grpcio", program: "grpcio_client.py" },

@@ -2,8 +2,9 @@ import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 import { runCommand, startCommandLine } from "../../../support/process/index.ts";
 import { startOnLoopback } from "@protoport/testing/http";
-import type { CommandLine, TempFolder } from "@protoport/testing/process";
-import { createTempFolder, projectFolder, signalAtLoad, startNode, within } from "@protoport/testing/process";
+// oxfmt-ignore
+import { type CommandLine, createTempFolder, projectFolder, signalAtLoad, startNode, type TempFolder, within
+} from "@protoport/testing/process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";

@@ -1,15 +1,14 @@
 import { once } from "node:events";
 import type { Http2SecureServer } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { shared } from "../../../../protoport/testing/src/shared.ts";
 import { createConnectNodeServer } from "../../../../examples/connect-node.ts";
 import { Readiness } from "@protoport/gateway/health";
 import { silentLog } from "@protoport/telemetry/logs";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
 // oxfmt-ignore
-import { type Address, createCertificate, fieldValue, type HttpRequest,
-  type HttpResponse, type HttpVersion, openHttp1, openHttp2, readOutcome, readWebTrailer, type WireFormat, wires } from "@protoport/testing";
+import { type Address, createCertificate, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion, openHttp1,
+  openHttp2, readOutcome, readWebTrailer, shared, type WireFormat, wires } from "@protoport/testing";
 import { openSituationStore, secretText } from "../../../support/plants/index.ts";
 import { testVerifier } from "../../../support/server/plant-server.ts";
 

@@ -7,7 +7,7 @@ import { connect as connectTls } from "node:tls";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createCertificate, createTempFolder, within } from "../../../../testing/src/index.ts";
+import { createCertificate, createTempFolder, within } from "@protoport/testing";
 import { expressConnectMiddleware, type ExpressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pluginFolder, requireFrom } from "./frameworks.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginFolder, requireFrom } from "./frameworks.ts";
 import { type Application, type Ask, middlewares, noteOf, origin, surround } from "./usual-middleware.ts";

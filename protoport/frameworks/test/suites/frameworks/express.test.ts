@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import { createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
-import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback } from "@protoport/testing/http";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 

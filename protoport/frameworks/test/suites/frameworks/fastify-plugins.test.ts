@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginsOfFastify, requireFrom } from "./frameworks.ts";
 import { type Application, type Injected, noteOf, plugins, reading } from "./usual-plugins.ts";

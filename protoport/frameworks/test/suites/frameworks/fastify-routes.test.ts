@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type RestOptions } from "../../../../gateway/src/index.ts";
 import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
-import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback } from "@protoport/testing/http";
 import { type FastifyLike, fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 

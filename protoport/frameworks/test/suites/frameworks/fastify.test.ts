@@ -5,7 +5,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
-import { readOutcome, rpcRequest, wireFormats } from "../../../../testing/src/index.ts";
+import { readOutcome, rpcRequest, wireFormats } from "@protoport/testing";
 import { type FastifyLike, fastifyConnectPlugin, type FastifyRequestLike } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 

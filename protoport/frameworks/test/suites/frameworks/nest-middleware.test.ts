@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../../../src/nestjs.ts";
-import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "@protoport/testing/http";
 import { pathOf } from "./frameworks.ts";
 import { ask, Greenhouse, listen, nestVersions, type NestVersion, SensorModule } from "./nest-application.ts";
 

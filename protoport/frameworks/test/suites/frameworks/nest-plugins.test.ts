@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { ConnectRouter, ContextKey } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { ConnectGateway, type ConnectModuleOptions } from "../../../src/nestjs.ts";
 import { noteKey, pathOf, pluginFolder, pluginsOfFastify, requireFrom } from "./frameworks.ts";

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Address, exchangeHttp1, listenOnLoopback } from "../../../../testing/src/index.ts";
+import { type Address, exchangeHttp1, listenOnLoopback } from "@protoport/testing";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished } from "vitest";
-import { createTempFolder, startOnLoopback } from "../../../../testing/src/index.ts";
+import { createTempFolder, startOnLoopback } from "@protoport/testing";
 import { noteKey } from "./frameworks.ts";
 
 export interface Request extends IncomingMessage {

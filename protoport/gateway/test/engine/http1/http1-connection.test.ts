@@ -7,10 +7,8 @@ import { defaultLimits, markSingleUse, planBody, RequestBody } from "../../../sr
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { Http1Connection, type RequestReceiver } from "../../../src/engine/http1/http1-connection.ts";
 import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
-import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
-import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../testing/src/deadline.ts";
-import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
+import { listenOnLoopback } from "@protoport/testing/http";
+import { collectGarbage, waitSomeTurns, within } from "@protoport/testing/process";
 
 const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const ignore = (): void => {};

@@ -6,8 +6,8 @@ import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, readFrames
-} from "../../../../testing/src/http/index.ts";
-import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
+} from "@protoport/testing/http";
+import { waitSomeTurns } from "@protoport/testing/process";
 
 const ignore = (): undefined => undefined;
 

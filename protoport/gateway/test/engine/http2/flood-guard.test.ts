@@ -7,7 +7,7 @@ import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/
 import { openEngine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
-  headersFrame, openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
+  headersFrame, openFrames, pingFrame, resetFrame } from "@protoport/testing/http";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getBlock, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
   whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";

@@ -5,7 +5,7 @@ import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 // oxfmt-ignore
 import { dataFrame, type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
-} from "../../../../testing/src/http/index.ts";
+} from "@protoport/testing/http";
 // oxfmt-ignore
 import { type Engine, openEngine, pipe, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame, resetFrame,
-  type StreamEnd } from "../../../../testing/src/http/index.ts";
+import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, pingFrame,
+  resetFrame, type StreamEnd } from "@protoport/testing/http";
 import { openEngine, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getBlock, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame,

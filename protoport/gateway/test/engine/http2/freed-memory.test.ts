@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { markSingleUse } from "../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import { dataFrame, type FrameConnection, frameFlag, frameType } from "../../../../testing/src/http/index.ts";
+import { dataFrame, type FrameConnection, frameFlag, frameType } from "@protoport/testing/http";
 import { answer, openEngine, receiving, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import { answered, begun, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 

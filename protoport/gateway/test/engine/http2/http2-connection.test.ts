@@ -7,14 +7,14 @@ import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import { within } from "../../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
 // oxfmt-ignore
 import { answer, openEngine, receiving, serveConnection, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
-  openFrames, pingFrame, readFrames } from "../../../../testing/src/http/index.ts";
+  openFrames, pingFrame, readFrames } from "@protoport/testing/http";
 // oxfmt-ignore
 import { answered, begun, goAwayWith, hold, resetWith, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";

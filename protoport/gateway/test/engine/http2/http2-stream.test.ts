@@ -7,8 +7,8 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, echo, openEngine, type ReceiverParts, receiving, startEngine, statusBlock
 } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
-import { dataFrame, frame, type Frame, type FrameConnection, frameFlag, frameType, headersFrame,
-  openFrames, pingFrame, resetFrame } from "../../../../testing/src/http/index.ts";
+import { dataFrame, frame, type Frame, type FrameConnection, frameFlag, frameType, headersFrame, openFrames, pingFrame,
+  resetFrame } from "@protoport/testing/http";
 // oxfmt-ignore
 import { answered, begun, echoUnlessHeld, getHeader, goAwayWith, hold, postHeader, resetWith, settingFrame, uint32,
   whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";

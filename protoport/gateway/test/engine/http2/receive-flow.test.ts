@@ -3,7 +3,7 @@ import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { openEngine, pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
-} from "../../../../testing/src/http/index.ts";
+} from "@protoport/testing/http";
 import { begun } from "../../../../testing/src/http2/http2-requests.ts";
 
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };

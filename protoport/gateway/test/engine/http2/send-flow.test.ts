@@ -4,9 +4,7 @@ import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, openEngine, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
-// oxfmt-ignore
-import { type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame
-} from "../../../../testing/src/http/index.ts";
+import { type FrameConnection, frameFlag, frameType, openFrames, pingFrame, resetFrame } from "@protoport/testing/http";
 // oxfmt-ignore
 import { answered, begun, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";

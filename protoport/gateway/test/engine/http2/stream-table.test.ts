@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics } from "node:v8";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { collectGarbage, scavenge } from "../../../../testing/src/http/retained-bytes.ts";
+import { collectGarbage, scavenge } from "@protoport/testing/process";
 import { type IdentifiedStream, OpenStreams, StreamTable } from "../../../src/engine/http2/stream-table.ts";
 
 test("absenceOf remembers the last 1,024 streams that the server has reset", () => {

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { within } from "../../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 import { openGreenhouse, startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { openFrames, resetFrame, sendUnaryCall } from "../../../../testing/src/http/index.ts";
+import { openFrames, resetFrame, sendUnaryCall } from "@protoport/testing/http";
 import { windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startDeadline } from "../../../src/http/exchange/timers.ts";
-import { within } from "../../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 
 // Node warns about a timer that overflows.
 const warnings: Error[] = [];

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { acceptedSocket, type Address, createCertificate, fieldValue, type Http1Connection, openHttp1, startOnLoopback
-} from "../../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../src/index.ts";
 
 // After a header with Connection: Upgrade, node's parser drops the rest of the read. The parser treats the next read as

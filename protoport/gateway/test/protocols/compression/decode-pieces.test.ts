@@ -2,7 +2,7 @@ import { brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { brotli, zstd } from "../../../src/protocols/compression/index.ts";
 import { maxZstdWindowBytes } from "../../../src/protocols/compression/decode-pieces.ts";
-import { collect } from "../../../../testing/src/collect.ts";
+import { collect } from "@protoport/testing/process";
 
 async function* disconnectAfter(start: Uint8Array): AsyncGenerator<Uint8Array> {
   yield start;

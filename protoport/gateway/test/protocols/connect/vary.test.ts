@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
-import { exchangeFetch, fieldValue, getReadingProcedure } from "../../../../testing/src/index.ts";
+import { exchangeFetch, fieldValue, getReadingProcedure } from "@protoport/testing";
 
 const { fetch } = createGateway({
   routes: (router) =>

@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type Envelope, EnvelopeReader, envelopePrefix, readSingleEnvelope, writeEnvelope
 } from "../../../src/protocols/envelope/envelope.ts";
 import { readMessages } from "../../../src/protocols/envelope/message-splitter.ts";
-import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
-import { collect } from "../../../../testing/src/collect.ts";
+import { collect, collectGarbage } from "@protoport/testing/process";
 import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 
 const limitBytes = 10;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { type EveryTransport, exchangeFetch, fieldValue, type HttpRequest, openEveryTransport, transportNames
-} from "../../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { createGateway } from "../../../src/index.ts";

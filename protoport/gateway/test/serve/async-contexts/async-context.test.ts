@@ -7,7 +7,7 @@ import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
 // oxfmt-ignore
 import { encodeMessage, exchange, exchangeFetch, type HttpRequest, listenOnLoopback, openHttp1, openHttp2, rpcRequest,
-  startGreenhouse, startOnLoopback, waterBedProcedure, wireFormats, within } from "../../../../testing/src/index.ts";
+  startGreenhouse, startOnLoopback, waterBedProcedure, wireFormats, within } from "@protoport/testing";
 
 // A handler finds the AsyncLocalStorage store for its own request, and never another's.
 

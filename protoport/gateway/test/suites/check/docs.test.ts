@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { defaultLimits, defaultReadMaxBytes } from "../../../src/http/exchange/limits.ts";
-import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "@protoport/testing/process";
 import { sourceFiles } from "../../../../testing/src/source-files.ts";
 
 // The tables in protoport/docs/reference/gateway-options.md list every option, and no others.

@@ -1,7 +1,5 @@
 import { Dice } from "../../../../testing/src/dice.ts";
-// oxfmt-ignore
-import { dataFrame, type Field, frame, frameBytes, frameFlag, frameType, headersFrame
-} from "../../../../testing/src/http/index.ts";
+import { dataFrame, type Field, frame, frameBytes, frameFlag, frameType, headersFrame } from "@protoport/testing/http";
 // oxfmt-ignore
 import { begun, getHeader, settingFrame, whole, windowUpdateFrame
 } from "../../../../testing/src/http2/http2-requests.ts";

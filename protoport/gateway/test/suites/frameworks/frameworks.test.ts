@@ -7,7 +7,7 @@ import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
 // oxfmt-ignore
 import { encodeEnvelope, exchangeHttp1, type Field, fieldValue, type HttpRequest, projectFolder, readOutcome,
-  rpcRequest, startOnLoopback, wireFormats } from "../../../../testing/src/index.ts";
+  rpcRequest, startOnLoopback, wireFormats } from "@protoport/testing";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
 
 const folder = join(projectFolder, "protoport/examples/frameworks");

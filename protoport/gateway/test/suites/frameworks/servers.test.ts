@@ -8,7 +8,7 @@ import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
 // oxfmt-ignore
 import { exchange, type HttpRequest, type HttpResponse, projectFolder, rpcRequest, wireFormats
-} from "../../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { HpackDecoder } from "../../../src/engine/http2/hpack/decoder.ts";
 import { emptyTable, encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
-import { buildStep, toolsFolder } from "../../../../testing/src/index.ts";
-import { Dice } from "../../../../testing/src/dice.ts";
+import { buildStep, Dice, toolsFolder } from "@protoport/testing";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
 // decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding

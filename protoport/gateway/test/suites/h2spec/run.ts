@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import { hasProgram, testSeed } from "../../../../testing/src/index.ts";
+import { hasProgram, testSeed } from "@protoport/testing";
 import { answer, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { runRoundTrips } from "./hpack-round-trips.ts";
 

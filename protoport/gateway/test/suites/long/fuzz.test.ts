@@ -4,7 +4,7 @@ import { compileRestRoutes, type RestBinding } from "../../../src/protocols/rest
 import { KitchenSink, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 // oxfmt-ignore
 import { type Http1Connection, type Http2Connection, type HttpRequest, type HttpResponse, numRunsOf, openHttp1,
-  openHttp2, startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/index.ts";
+  openHttp2, startKitchenSink, type TestGateway, withoutMasks } from "@protoport/testing";
 
 const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,

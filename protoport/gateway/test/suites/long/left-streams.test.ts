@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
-import { startGreenhouse, within } from "../../../../testing/src/index.ts";
-import { emptyMessage, grpcHeader } from "../../../../testing/src/http/grpc-frames.ts";
+import { startGreenhouse, within } from "@protoport/testing";
+import { emptyMessage, grpcHeader } from "@protoport/testing/http";
 
 test("a proxy's callers who leave streams after a message end no other stream", async () => {
   await using greenhouse = await startGreenhouse({

@@ -5,10 +5,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { createJsonMessageWriter } from "../../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { Dice } from "../../../../testing/src/dice.ts";
 // oxfmt-ignore
-import { kitchenSinkOptions, kitchenSinkRegistry, numRunsOf, statelessRequest, testSeed
-} from "../../../../testing/src/index.ts";
+import { Dice, kitchenSinkOptions, kitchenSinkRegistry, numRunsOf, statelessRequest, testSeed
+} from "@protoport/testing";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

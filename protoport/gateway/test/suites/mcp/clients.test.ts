@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPython } from "../../../../testing/src/process/python.ts";
+import { openPython } from "@protoport/testing/process";
 import { type ClientServer, credential, startClientServer } from "./client-server.ts";
 import { inspect } from "./inspector.ts";
 import { everyType, expected, greenhouse, type Results } from "./results.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { createConformanceServer } from "./conformance-server.ts";
 
 // MCP's own conformance suite. A scenario that fails without being listed in expected-failures-*.yaml, or passes although it

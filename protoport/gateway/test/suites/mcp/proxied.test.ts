@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { echoFiles, echoServers, sinkFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { createTempFolder, type TempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "@protoport/testing/process";
 import { everyType } from "./results.ts";
 import { connect1, connect2 } from "./typescript-clients.ts";
 

@@ -6,7 +6,7 @@ import { createMessageSchema } from "../../../src/openapi/index.ts";
 import { createJsonMessageWriter, readJson } from "../../../src/protobuf/messages/json/index.ts";
 import { kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
-import { Dice } from "../../../../testing/src/dice.ts";
+import { Dice } from "@protoport/testing/process";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { everyType } from "./results.ts";
 

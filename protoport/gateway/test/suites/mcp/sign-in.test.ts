@@ -11,10 +11,10 @@ import { createBearerAuth, createResourceMetadata, openTokenVerifier, principalK
 } from "../../../../auth/src/index.ts";
 import { startAuthorizationServer } from "../../../../testing/src/auth/authorization-server.ts";
 import type { AuthorizationServer } from "../../../../testing/src/auth/authorization-server.ts";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { createTempFolder, freePort, projectFolder, quietLog, startGreenhouse } from "../../../../testing/src/index.ts";
+// oxfmt-ignore
+import { createTempFolder, descriptorSetOf, freePort, openPython, projectFolder, quietLog, startGreenhouse
+} from "@protoport/testing";
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
-import { openPython } from "../../../../testing/src/process/python.ts";
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { greenhouse } from "./results.ts";

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createTempFolder, toolsFolder } from "../../../../testing/src/index.ts";
+import { createTempFolder, toolsFolder } from "@protoport/testing";
 import { type JsonCase, problemOf } from "./json-test-suite.ts";
 
 // `npm run suite -- protobuf-conformance` runs protobuf's conformance suite against the binary and JSON readers and

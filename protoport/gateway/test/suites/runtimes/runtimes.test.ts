@@ -2,9 +2,8 @@ import { once } from "node:events";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 // oxfmt-ignore
-import { createTempFolder, exchangeHttp1, fieldValue, openHttp1, readOutcome, rpcRequest, startProgram, wireFormats
-} from "../../../../testing/src/index.ts";
-import type { Address, CommandLine, Field, HttpRequest, HttpResponse } from "../../../../testing/src/index.ts";
+import { type Address, type CommandLine, createTempFolder, exchangeHttp1, type Field, fieldValue, type HttpRequest,
+  type HttpResponse, openHttp1, readOutcome, rpcRequest, startProgram, wireFormats } from "@protoport/testing";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 // The examples over Fetch, each on its runtime, bundled as for a worker, without node.

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-// oxfmt-ignore
-import { createTempFolder, exchangeHttp1, rpcRequest, startProgram, wireFormats
-} from "../../../../testing/src/index.ts";
+import { createTempFolder, exchangeHttp1, rpcRequest, startProgram, wireFormats } from "@protoport/testing";
 import { validAccount } from "../../../../testing/src/gateway/signup.ts";
 import { SignupService } from "../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { build } from "rolldown";
 import { expect } from "vitest";
-import { projectFolder, type TempFolder } from "../../../../testing/src/index.ts";
+import { projectFolder, type TempFolder } from "@protoport/testing";
 
 /** Returns the arguments with which workerd serves a folder's `worker.mjs`, and prints the port. */
 export function prepareWorkerd(folder: TempFolder): readonly string[] {

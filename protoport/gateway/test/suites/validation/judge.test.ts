@@ -6,12 +6,10 @@ import { createValidator, violationsToProto } from "@bufbuild/protovalidate";
 import { type FieldPath, type Violation, ViolationsSchema
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { afterAll, expect, test } from "vitest";
-import { Dice } from "../../../../testing/src/dice.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 // oxfmt-ignore
-import { buildLimitMs, buildStep, createTempFolder, createTestGateway, testSeed
-} from "../../../../testing/src/index.ts";
-import { openPython } from "../../../../testing/src/process/python.ts";
+import { buildLimitMs, buildStep, createTempFolder, createTestGateway, Dice, openPython, testSeed
+} from "@protoport/testing";
 import type { Gateway } from "../../../src/index.ts";
 import { openValidation } from "../../../src/validation/index.ts";
 import { readCaseTypes } from "./case-types.ts";

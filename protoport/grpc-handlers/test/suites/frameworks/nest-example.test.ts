@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildLimitMs, type CommandLine, freePort, projectFolder, startNode } from "../../../../testing/src/index.ts";
+import { buildLimitMs, type CommandLine, freePort, projectFolder, startNode } from "@protoport/testing";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../grpc-js-client.ts";
 
 // Calls protoport/examples/frameworks/nest-grpc.ts over gRPC and REST.

@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { freePort, within } from "../../../../testing/src/index.ts";
+import { freePort, within } from "@protoport/testing";
 import { type ApplicationParts, type NestGarden, nestVersions, type NestVersion } from "./nest-garden.ts";
 
 // Strategies that are mounted in Nest applications: global guards, middleware of modules, and the application's close.

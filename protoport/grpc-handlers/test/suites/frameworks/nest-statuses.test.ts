@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folders, requireFrom } from "../../../../frameworks/test/suites/frameworks/frameworks.ts";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { freePort } from "@protoport/testing/process";
 import { createGatewayStrategy } from "../../../src/nestjs.ts";
 import { includeDirs } from "../../garden.ts";
 import { callGarden, type ClientCall } from "../../grpc-js-client.ts";

@@ -2,7 +2,7 @@ import { createClient, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { freePort } from "@protoport/testing/process";
 import { readServices } from "../../../src/nestjs.ts";
 import { loadGarden } from "../../garden.ts";
 import { callGarden, type ClientCall } from "../../grpc-js-client.ts";

@@ -3,7 +3,7 @@ import { Client, credentials, Metadata, Server, ServerCredentials, status } from
 import type { ClientDuplexStream, MethodDefinition, ServiceError, StatusObject } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildGo } from "../../../../testing/src/gateway/grpc-programs.ts";
-import { buildLimitMs, buildStep, createTestGateway, listenForTests } from "../../../../testing/src/index.ts";
+import { buildLimitMs, buildStep, createTestGateway, listenForTests } from "@protoport/testing";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 import { testHandlers, testService, unimplementedService } from "./test-service.ts";
 import type { Response, StreamRequest, UnaryRequest } from "./test-service.ts";

@@ -11,7 +11,7 @@ import { createReflectionService, ServerReflection } from "../../../../gateway/s
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/descriptors/index.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
-import { createTestGateway, freePort, listenForTests } from "../../../../testing/src/index.ts";
+import { createTestGateway, freePort, listenForTests } from "@protoport/testing";
 import { addGrpcJsService, type HandlerDescriptors, readServices } from "../../../src/grpc-js.ts";
 import { createGatewayStrategy } from "../../../src/nestjs.ts";
 import { addNiceGrpcService } from "../../../src/nice-grpc.ts";

@@ -13,7 +13,7 @@ import { decodeEnvelopes, encodeEnvelope } from "../../../../testing/src/gateway
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { restrictedServices } from "../../../../testing/src/gateway/restricted.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
-import { exchangeHttp2 } from "../../../../testing/src/http/http2-connection.ts";
+import { exchangeHttp2 } from "@protoport/testing/http";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 
 // Messages with the hidden field `note` or the hidden enum value FLOOD, and without them.

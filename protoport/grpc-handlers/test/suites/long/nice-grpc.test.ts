@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestGateway, listenForTests, type Listening } from "../../../../testing/src/index.ts";
+import { createTestGateway, listenForTests, type Listening } from "@protoport/testing";
 import { addNiceGrpcService, readServices } from "../../../src/nice-grpc.ts";
 import { loadGarden } from "../../garden.ts";
 import { callGarden } from "../../grpc-js-client.ts";

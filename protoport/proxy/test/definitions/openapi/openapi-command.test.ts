@@ -2,9 +2,10 @@ import { expect, test, afterAll, describe } from "vitest";
 import { create, type DescFile } from "@bufbuild/protobuf";
 import { FileOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { runProxyCommand, descriptorSetOf, file_orders_v1_orders, OrderService } from "@protoport/testing/proxy";
-import { file_library_v1_library } from "../../../../testing/src/gen/library/v1/library_pb.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+// oxfmt-ignore
+import { descriptorSetOf, file_library_v1_library, file_orders_v1_orders, OrderService, runProxyCommand
+} from "@protoport/testing/proxy";
+import { createTempFolder } from "@protoport/testing/process";
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/index.ts";
 import { createProxyDocs } from "../../../src/command/serving-parts.ts";

@@ -1,7 +1,8 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openPython } from "../../../../testing/src/process/python.ts";
-import { buildStep, type CommandLine, freePort, projectFolder, startProgram, toolsFolder } from "@protoport/testing";
+// oxfmt-ignore
+import { buildStep, type CommandLine, freePort, openPython, projectFolder, startProgram, toolsFolder
+} from "@protoport/testing";
 
 /** The gateways that are compared with the proxy, and the profile with which it replaces them. */
 export const peers = ["envoy", "grpc-gateway"] as const;

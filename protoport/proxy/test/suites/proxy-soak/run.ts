@@ -2,8 +2,7 @@ import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { descriptorSetOf, FileService, KitchenSink, startProxyProcess } from "@protoport/testing/proxy";
-import { Dice } from "../../../../testing/src/dice.ts";
-import { createTempFolder, residentBytes, testSeed } from "@protoport/testing/process";
+import { createTempFolder, Dice, residentBytes, testSeed } from "@protoport/testing/process";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 

@@ -9,8 +9,7 @@ import { createGateway, type Gateway } from "../../../../gateway/src/index.ts";
 import { createProbes, drainGracefully, Readiness } from "../../../../gateway/src/health/index.ts";
 import { buildGo, buildJava } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { type Balancer, startBalancer } from "../../../../testing/src/http/balancer.ts";
-import { buildLimitMs, freePort, projectFolder } from "@protoport/testing/process";
-import { openPython } from "../../../../testing/src/process/python.ts";
+import { buildLimitMs, freePort, openPython, projectFolder } from "@protoport/testing/process";
 
 // Clients of all kinds while servers restart. The page "Clients and restarts" has the results.
 

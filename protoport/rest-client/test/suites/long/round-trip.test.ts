@@ -12,8 +12,7 @@ import {
   Shelves,
   UpdateShelfRequestSchema,
 } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { Dice } from "../../../../testing/src/dice.ts";
-import { kitchenSinkRegistry, numRunsOf, shared, startKitchenSink } from "../../../../testing/src/index.ts";
+import { Dice, kitchenSinkRegistry, numRunsOf, shared, startKitchenSink } from "@protoport/testing";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 
 // The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { expect, test } from "vitest";
-import { projectFolder, shared, startKitchenSink } from "../../../../testing/src/index.ts";
+import { projectFolder, shared, startKitchenSink } from "@protoport/testing";
 import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // Tests the transport without node, and without code generation at run time.

@@ -3,9 +3,8 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../auth/src/index.ts";
 // oxfmt-ignore
-import { type Http1Connection, numRunsOf, openHttp1, startGreenhouse, type TestGreenhouse, testSeed, waterBedProcedure
-} from "@protoport/testing";
-import { Dice } from "../../../../testing/src/dice.ts";
+import { Dice, type Http1Connection, numRunsOf, openHttp1, startGreenhouse, type TestGreenhouse, testSeed,
+  waterBedProcedure } from "@protoport/testing";
 
 // A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach
 // another request. The tests send heads that differ in one byte on a few connections, and compare the responses with

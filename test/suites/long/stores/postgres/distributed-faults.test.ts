@@ -4,8 +4,7 @@ import { shared } from "../../../../../protoport/testing/src/shared.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
-import { collect, testSeed } from "@protoport/testing/process";
-import { Dice } from "../../../../../protoport/testing/src/dice.ts";
+import { collect, Dice, testSeed } from "@protoport/testing/process";
 // oxfmt-ignore
 import { createSchemaOfVersion, deleteCall, laterSteps, latestVersion, type PostgresProxy, runSql,
   startPostgres, startPostgresProxy } from "../../../../support/plants/index.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { withProblems, parsed } from "../../../../src/inputs/text-file.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
 import { fileOf, logged, watch } from "../../../inputs/watch.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 /** Waits this many quarters of a second with timers in this process, which are as late as the tested code's. */
 async function waitQuarterSeconds(count: number): Promise<void> {

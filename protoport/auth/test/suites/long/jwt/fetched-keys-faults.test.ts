@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { OperatorLog } from "../../../../src/inputs/reload-record.ts";
-import { type IdentityProvider, within } from "../../../../../testing/src/index.ts";
+import { type IdentityProvider, within } from "@protoport/testing";
 import {
   byDemand,
   hourMs,

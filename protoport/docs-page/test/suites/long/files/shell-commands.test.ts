@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../../../../src/files/shell-commands.ts";
-import { runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { runProgram } from "@protoport/testing/process";
 import { callOf } from "../../../shell-call.ts";
 
 /** Strings that a shell would run, expand or split if they were not quoted. */

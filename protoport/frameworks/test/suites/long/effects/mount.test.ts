@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { startOnLoopback } from "@protoport/testing/http";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createMount, type Mount, type MountOptions } from "../../../../src/mount.ts";

@@ -5,7 +5,7 @@ import { HpackDecoder } from "../../../../src/engine/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../../src/engine/http2/hpack/encoder.ts";
 import { canonicalCodes, huffmanCodeLengths } from "../../../../src/engine/http2/hpack/huffman.ts";
 import { ConnectionError } from "../../../../src/engine/http2/http2-error.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { numRunsOf } from "@protoport/testing/process";
 
 /** Encodes octets with RFC 7541's Huffman code, padded with ones. The server does not use Huffman coding. */
 function encodeHuffman(text: string): Uint8Array {

@@ -6,7 +6,7 @@ import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/ind
 import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { type Way, writeBothWays } from "../../../../../testing/src/gateway/binary-oracle.ts";
-import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "@protoport/testing/process";
 import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 type Init = Readonly<Record<string, unknown>>;

@@ -11,8 +11,7 @@ import { writeEnvelope } from "../../../../src/protocols/envelope/envelope.ts";
 import { HttpBodySchema } from "../../../../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { http2Servers, within } from "../../../../../testing/src/index.ts";
-import { messageIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
+import { http2Servers, messageIn, stringField, within } from "@protoport/testing";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 
 const large = 64 * 1024;

@@ -3,8 +3,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseFieldMask, printFieldMask } from "../../../../src/protobuf/messages/json/field-mask.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast, numRunsOf } from "@protoport/testing/process";
 
 test.each([
   { text: "", protoNames: false, want: [] },

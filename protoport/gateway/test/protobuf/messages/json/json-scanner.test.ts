@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../../../src/protobuf/messages/json/json-scanner.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { numRunsOf } from "@protoport/testing/process";
 
 // Returns the value that JSON.parse would return, using only the scanner.
 function read(scanner: JsonScanner): unknown {

@@ -12,8 +12,7 @@ import { DeleteOrderRequestSchema } from "../../../../../testing/src/gen/orders/
 import { Color, NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { messageIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast, numRunsOf } from "@protoport/testing/process";
 
 const registry = createRegistry(NestedSchema, DurationSchema, EmptySchema, StringValueSchema, AnySchema, ValueSchema);
 const thirteenFields = SinkSchema.fields.slice(0, 13).map((field) => field.jsonName);

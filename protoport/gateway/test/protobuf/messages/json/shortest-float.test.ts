@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { shortestFloat } from "../../../../src/protobuf/messages/json/shortest-float.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { numRunsOf } from "@protoport/testing/process";
 
 const bits = new Uint32Array(1);
 const single = new Float32Array(bits.buffer);

@@ -13,11 +13,9 @@ import { compileForm } from "../../../../src/protobuf/messages/json/write-json.t
 import { createMessageForms } from "../../../../src/protobuf/messages/json/message-forms.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { BookSchema, ListBooksResponseSchema } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
-import { Dice } from "../../../../../testing/src/dice.ts";
 import { writeByProtobufEs } from "../../../../../testing/src/gateway/json-oracle.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "../../../../../testing/src/gateway/random-message.ts";
-import { numRunsOf, testSeed } from "../../../../../testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { Dice, isPeerAtLeast, numRunsOf, testSeed } from "@protoport/testing/process";
 
 const messagesPerType = numRunsOf(4);
 

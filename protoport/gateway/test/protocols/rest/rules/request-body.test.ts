@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions
 } from "../../../../src/protocols/rest/rules/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { exchangeHttp2, startKitchenSink } from "../../../../../testing/src/index.ts";
+import { exchangeHttp2, startKitchenSink } from "@protoport/testing";
 // oxfmt-ignore
 import { KitchenSink, NestedSchema, SinkSchema
 } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

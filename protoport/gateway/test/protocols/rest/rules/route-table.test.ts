@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parsePathTemplate } from "../../../../src/protocols/rest/rules/path-template.ts";
 import { RouteTable } from "../../../../src/protocols/rest/rules/route-table.ts";
-import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { numRunsOf } from "@protoport/testing/process";
 
 function tableOf(routes: readonly string[]): RouteTable<string> {
   const table = new RouteTable<string>();

@@ -8,7 +8,7 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 // oxfmt-ignore
 import { type Address, clientPreface, type EveryTransport, type Field, frame, frameBytes, frameType, headerBlock,
   type HttpRequest, openEveryTransport, openHttp1, openHttp2, openSocket, readHttp2Response, type TransportName,
-  transportNames, waterBedProcedure } from "../../../../../testing/src/index.ts";
+  transportNames, waterBedProcedure } from "@protoport/testing";
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in

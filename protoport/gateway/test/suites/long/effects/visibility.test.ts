@@ -7,7 +7,7 @@ import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } fro
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
-import { collect, errorOf, exchangeHttp1, statelessRequest } from "../../../../../testing/src/index.ts";
+import { collect, errorOf, exchangeHttp1, statelessRequest } from "@protoport/testing";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { serveWithHandler } from "../../../../../testing/src/gateway/serve-with-handler.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";

@@ -8,9 +8,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import type { BoundAddress, ListenOptions } from "../../../../src/index.ts";
-import { createCertificate, getReadingProcedure, within } from "../../../../../testing/src/index.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createCertificate, createTempFolder, getReadingProcedure, projectFolder, within } from "@protoport/testing";
 
 type ListeningWorker = { readonly worker: Worker; readonly pid: number | undefined; readonly at: BoundAddress };
 

@@ -4,7 +4,7 @@ import { connect, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Gateway, ListenOptions } from "../../../../src/index.ts";
-import { createCertificate, createTestGateway, within } from "../../../../../testing/src/index.ts";
+import { createCertificate, createTestGateway, within } from "@protoport/testing";
 
 // Several owners pass on a connection: accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP
 // server. Each test ends a connection while one of them owns it. Vitest keeps its process alive after an error event

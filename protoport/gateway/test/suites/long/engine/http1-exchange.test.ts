@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { useFakeClock } from "../../../../../testing/src/fake-clock.ts";
-import { nextEvent, openHttp1, startGreenhouse, within } from "../../../../../testing/src/index.ts";
-import type { Field, HttpRequest } from "../../../../../testing/src/index.ts";
+import { type Field, type HttpRequest, nextEvent, openHttp1, startGreenhouse, within } from "@protoport/testing";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -2,9 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "vitest";
 // oxfmt-ignore
-import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, http2Servers, openFrames,
-  pingFrame, sendUnaryCall, startGreenhouse, waterBedProcedure, within } from "../../../../../testing/src/index.ts";
-import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, grpcHeader, headersFrame, http2Servers,
+  openFrames, pingFrame, sendUnaryCall, startGreenhouse, waterBedProcedure, within } from "@protoport/testing";
 
 /** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
 const idleTimeoutMs = 500;

@@ -6,11 +6,9 @@ import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../src/index.ts";
 // oxfmt-ignore
 import { type Address, dataFrame, type Field, frameType, grpcHeader, headersFrame, http2Servers, type HttpRequest,
-  openFrames, openHttp1, openHttp2, startGreenhouse, type TestGreenhouse, waterBedProcedure, within
-} from "../../../../../testing/src/index.ts";
-import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+  leastOf, openFrames, openHttp1, openHttp2, retainedBytes, startGreenhouse, type TestGreenhouse, waterBedProcedure,
+  within } from "@protoport/testing";
 import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { leastOf } from "../../../../../testing/src/least-of.ts";
 
 // Refused requests have bodies that are never read.
 

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../../../src/fetch/entry.ts";
 // oxfmt-ignore
 import { encodeEmpty, exchangeFetch, getReadingProcedure, projectFolder, readOutcome, rpcRequest, wireFormats
-} from "../../../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { validAccount } from "../../../../../testing/src/gateway/signup.ts";
 

@@ -8,8 +8,8 @@ import { createHealthService, Health, maxHealthRequestBytes, Readiness, type Ser
 } from "../../../../src/health/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 // oxfmt-ignore
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames, within } from "../../../../../testing/src/index.ts";
-import type { Address, Field, FrameConnection } from "../../../../../testing/src/index.ts";
+import { type Address, dataFrame, type Field, type FrameConnection, frameFlag, frameType, headersFrame, openFrames,
+  within } from "@protoport/testing";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 interface Served {

@@ -2,10 +2,9 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { createGateway } from "../../../../src/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
-import { Dice } from "../../../../../testing/src/dice.ts";
 // oxfmt-ignore
-import { type HttpRequest, kitchenSinkOptions, numRunsOf, statelessRequest, testSeed, toolNameOf
-} from "../../../../../testing/src/index.ts";
+import { Dice, type HttpRequest, kitchenSinkOptions, numRunsOf, statelessRequest, testSeed, toolNameOf
+} from "@protoport/testing";
 import { randomTypes, rollMessage } from "../../../../../testing/src/gateway/random-message.ts";
 import { EchoSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

@@ -5,7 +5,7 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { compareValues, Differs } from "../../../../../testing/src/comparison.ts";
-import { exchangeFetch, kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/index.ts";
+import { exchangeFetch, kitchenSinkOptions, kitchenSinkRegistry } from "@protoport/testing";
 import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { AccountSchema, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";

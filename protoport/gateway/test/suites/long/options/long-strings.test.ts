@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1, startKitchenSink } from "../../../../../testing/src/index.ts";
+import { exchangeHttp1, startKitchenSink } from "@protoport/testing";
 
 test("prettyJson does not change a string of ten megabytes", async () => {
   const fString = '"\n'.repeat(2_500_000);

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "@protoport/testing/process";
 import { createGateway, type RestOptions, type RestProfile } from "../../../../src/index.ts";
 import { createOpenApi } from "../../../../src/openapi/index.ts";
 import { restProfiles } from "../../../../src/protocols/rest/rules/index.ts";

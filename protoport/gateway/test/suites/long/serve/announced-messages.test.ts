@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { dataFrame, grpcHeader, headersFrame, openFrames } from "../../../../../testing/src/http/index.ts";
-import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { dataFrame, grpcHeader, headersFrame, openFrames } from "@protoport/testing/http";
+import { retainedBytes } from "@protoport/testing/process";
 import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";

@@ -9,7 +9,7 @@ import { brotli } from "../../../../src/protocols/compression/index.ts";
 // oxfmt-ignore
 import { callings, encodeEnvelope, exchangeHttp1, type Field, fieldValue, greenhouseClient, type HttpRequest, openHttp1,
   readOutcome, reasonOf, rpcRequest, startGreenhouse, startWatched, waterBedProcedure, wireFormats, within
-} from "../../../../../testing/src/index.ts";
+} from "@protoport/testing";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 // The gateway does no more work for a call that has ended.

@@ -2,9 +2,7 @@ import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connect
 import { afterAll, describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { expectNoUnhandledRejections } from "../../../../../testing/src/callback-forms.ts";
-// oxfmt-ignore
-import { callings, greenhouseClient, startGreenhouse, type TestGreenhouse, within
-} from "../../../../../testing/src/index.ts";
+import { callings, greenhouseClient, startGreenhouse, type TestGreenhouse, within } from "@protoport/testing";
 
 // Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
 // method kind, with and without interceptors, which use different code paths in the gateway.

@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 // oxfmt-ignore
 import { encodeEmpty, type Field, openUpload, readOutcome, rpcRequest, startGreenhouse, type TestGreenhouse,
-  type Upload, waterBedProcedure, wireFormats, within } from "../../../../../testing/src/index.ts";
+  type Upload, waterBedProcedure, wireFormats, within } from "@protoport/testing";
 
 // The embedding program has a compression whose promise never settles.
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../../src/serve/faults.ts";
 import type { Failure } from "../../../../src/http/problems.ts";
-import { runProgram, waterBedProcedure, wireFormats } from "../../../../../testing/src/index.ts";
+import { runProgram, waterBedProcedure, wireFormats } from "@protoport/testing";
 
 // The output on standard error without `onFault`.
 

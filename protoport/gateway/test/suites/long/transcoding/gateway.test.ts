@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
-import { createTestGateway, listenOnLoopback } from "../../../../../testing/src/index.ts";
+import { createTestGateway, listenOnLoopback } from "@protoport/testing";
 import { byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 import { failures } from "../../../../../testing/src/transcoding/failures.ts";

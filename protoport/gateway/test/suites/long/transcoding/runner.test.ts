@@ -7,10 +7,8 @@ import { afterAll, expect, test } from "vitest";
 import { type Case, createHttp1Exchange, createHttp2Exchange, type Need, readCases, readKnownFailing, type Result, run,
   writeReport } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
-import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../../../../../testing/src/http/index.ts";
-import { waitLimitMs } from "../../../../../testing/src/deadline.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "@protoport/testing/http";
+import { createTempFolder, projectFolder, runProgram, waitLimitMs } from "@protoport/testing/process";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 import { readStream } from "../../../../../conformance/runner/stream-forms.ts";
 

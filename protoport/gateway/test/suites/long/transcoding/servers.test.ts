@@ -5,7 +5,7 @@ import { readCases, readKnownFailing, type Result } from "../../../../../conform
 import { pictureOf } from "../../../../../conformance/servers/picture.ts";
 import { backends, servers } from "../../../../../conformance/servers/servers.ts";
 import { tableOf } from "../../../../../conformance/servers/table.ts";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "@protoport/testing/process";
 
 const folder = join(projectFolder, "protoport/conformance/servers/known-failing");
 const cases = readCases();

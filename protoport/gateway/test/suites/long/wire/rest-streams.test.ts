@@ -11,8 +11,7 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 // oxfmt-ignore
 import { exchange, exchangeFetch, fieldValue, type HttpRequest, type HttpResponse, onFirstWay, openHttp1, openResponse,
-  reasonOf, restWays, startGreenhouse, type TestGreenhouse, TextCollector, within
-} from "../../../../../testing/src/index.ts";
+  reasonOf, restWays, startGreenhouse, type TestGreenhouse, TextCollector, within } from "@protoport/testing";
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [

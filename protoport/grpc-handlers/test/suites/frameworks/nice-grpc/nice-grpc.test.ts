@@ -1,6 +1,6 @@
 import { createServer, ServerError, Status } from "nice-grpc";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway, listenForTests } from "../../../../../testing/src/index.ts";
+import { createTestGateway, listenForTests } from "@protoport/testing";
 import { addNiceGrpcService, readServices } from "../../../../src/nice-grpc.ts";
 import { loadGarden } from "../../../garden.ts";
 import { callGarden, type GardenServer } from "../../../grpc-js-client.ts";

@@ -5,7 +5,7 @@ import {
   expectResponse,
   toRequest,
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { createTestGateway, listenForTests, openHttp2 } from "../../../../../testing/src/index.ts";
+import { createTestGateway, listenForTests, openHttp2 } from "@protoport/testing";
 import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 import { fetchCases, overFetch } from "../../../../../testing/src/transcoding/over-fetch.ts";
 import { createEchoOptions, createSinkOptions } from "./echo-handlers.ts";

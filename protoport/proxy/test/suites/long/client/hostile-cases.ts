@@ -1,10 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import { gzipSync } from "node:zlib";
 import type { GrpcTransportOptions } from "../../../../src/client/index.ts";
-import { headersFrame, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
-import type { Script, ScriptedConnection } from "@protoport/testing/proxy";
-import { waterBedResponse, watered, envelope, grpcHead, grpcResponse, settingFrame } from "@protoport/testing/proxy";
-import { type Field, dataFrame, type Frame, frame, frameFlag, frameType, headerBlock } from "@protoport/testing";
+// oxfmt-ignore
+import { envelope, grpcHead, grpcResponse, type Script, type ScriptedConnection, settingFrame, waterBedResponse, watered
+} from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { dataFrame, type Field, type Frame, frame, frameFlag, frameType, headerBlock, headersFrame, resetFrame
+} from "@protoport/testing";
 
 const end = frameFlag.endStream;
 

@@ -5,10 +5,9 @@ import { RecordReadingsResponseSchema } from "../../../../../examples/gen/greenh
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import { dataFrame, type Frame, frame, frameFlag, frameType, headersFrame, resetFrame } from "@protoport/testing/http";
 import { createTempFolder, projectFolder, runProgram, waitSomeTurns, within } from "@protoport/testing/process";
-import { GreenhouseService, ReadingSchema, settingFrame, respondWatered, watered } from "@protoport/testing/proxy";
 // oxfmt-ignore
-import { envelope, grpcResponse, grpcHead, type ScriptedConnection, startScriptedServer
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { envelope, GreenhouseService, grpcHead, grpcResponse, ReadingSchema, respondWatered, type ScriptedConnection,
+  settingFrame, startScriptedServer, watered } from "@protoport/testing/proxy";
 import { collect, startGreenhouse } from "@protoport/testing";
 
 const readingOf = (sensor: string): Buffer =>

@@ -9,8 +9,7 @@ import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/hpack/encoder.ts";
 import { type Frame, frame, frameType, listenOnLoopback, startOnLoopback } from "@protoport/testing/http";
-import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { waitSomeTurns, within } from "@protoport/testing/process";
+import { retainedBytes, waitSomeTurns, within } from "@protoport/testing/process";
 import { grpcResponse, respondWatered, startScriptedServer, watered } from "@protoport/testing/proxy";
 
 afterEach(() => void vi.useRealTimers());

@@ -8,7 +8,7 @@ import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotat
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { ServerReflection } from "../../../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createTestGateway, runProxyCommand } from "@protoport/testing/proxy";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 import { setOfFiles } from "../../../support/set-of-files.ts";
 
 // A definition's strings come from an upstream, which may be hostile. On a terminal, ESC sequences run terminal

@@ -3,9 +3,9 @@ import type { DescFile } from "@bufbuild/protobuf";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, createTempFolder, startIdentityProvider } from "@protoport/testing/process";
-import { descriptorSetOf, restrictedServices, runProxyCommand, startProxyProcess } from "@protoport/testing/proxy";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+// oxfmt-ignore
+import { descriptorSetOf, OrderService, restrictedServices, runProxyCommand, serviceWithRoutes, startProxyProcess,
+  startReflectedUpstream } from "@protoport/testing/proxy";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

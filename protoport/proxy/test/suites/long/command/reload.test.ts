@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { descriptorSetOf, GreenhouseService, startProxyProcess, ProxyCommand } from "@protoport/testing/proxy";
-import { createCertificate, createTempFolder } from "@protoport/testing";
-import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { createCertificate, createTempFolder, retainedBytes } from "@protoport/testing";
 
 // Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.
 

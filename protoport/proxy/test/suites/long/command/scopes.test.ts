@@ -1,7 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { exchangeHttp1, type Field, fieldValue, type HttpRequest } from "@protoport/testing/http";
-import { getReadingProcedure as read, waterBedProcedure as water, type ProxyProcess } from "@protoport/testing/proxy";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+// oxfmt-ignore
+import { getReadingProcedure as read, type ProxyProcess, startProxyProcess, waterBedProcedure as water
+} from "@protoport/testing/proxy";
 import { startIdentityProvider, statelessRequest, toolNameOf, createTempFolder, shared } from "@protoport/testing";
 import { startReflectedGreenhouse } from "../../../support/greenhouses.ts";
 import { createSigningKey, testAudience } from "@protoport/testing/process";

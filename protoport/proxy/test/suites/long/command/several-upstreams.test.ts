@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
-import { runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { type ReflectedUpstream, serviceWithRoutes, startReflectedUpstream } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { type ReflectedUpstream, runProxyCommand, serviceWithRoutes, startProxyProcess, startReflectedUpstream
+} from "@protoport/testing/proxy";
 import { projectFolder } from "@protoport/testing/process";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 

@@ -5,11 +5,9 @@ import { MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
-import { descriptorSetOf, file_orders_v1_orders, runProxyCommand, stringField } from "@protoport/testing/proxy";
-import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 // oxfmt-ignore
-import { file_kitchensink_v1_kitchen_sink, KitchenSink
-} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf, file_files_v1_files, file_kitchensink_v1_kitchen_sink, file_orders_v1_orders, KitchenSink,
+  runProxyCommand, stringField } from "@protoport/testing/proxy";
 import { file_kitchensink_v1_legacy } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";

@@ -3,12 +3,10 @@ import { ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { greenhouseWithOptions, restrictedTo, scopedGreenhouse, startProxyProcess } from "@protoport/testing/proxy";
-import { ProxyCommand, runProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
+// oxfmt-ignore
+import { descriptorSetOf, greenhouseWithOptions, OrderService, ProxyCommand, restrictedTo, runProxyCommand,
+  scopedGreenhouse, serviceWithRoutes, startProxyProcess, startReflectedUpstream } from "@protoport/testing/proxy";
 import { exchangeHttp1, statelessRequest, toolNameOf, createTempFolder } from "@protoport/testing";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 
 // The proxy compares the option protoport.auth.v1.required_scopes with authentication.scopes.
 

@@ -8,9 +8,9 @@ import { ReadingSchema, WaterBedRequestSchema } from "../../../../../examples/ge
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
 import { dataFrame, exchangeHttp1, exchangeHttp2, frameType, headersFrame, openHttp2 } from "@protoport/testing/http";
 import { collect, within } from "@protoport/testing/process";
-import type { Reading, Calling, ScriptedConnection } from "@protoport/testing/proxy";
-import { GreenhouseService, envelope, grpcResponse, grpcHead, startScriptedServer } from "@protoport/testing/proxy";
-import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+// oxfmt-ignore
+import { type Calling, envelope, GreenhouseService, grpcHead, grpcResponse, type Reading, type ScriptedConnection,
+  startProxy, startScriptedServer, type TestProxy } from "@protoport/testing/proxy";
 import { fieldValue, type HttpRequest, callings, errorOf } from "@protoport/testing";
 import { startProxied } from "../../../support/greenhouses.ts";
 

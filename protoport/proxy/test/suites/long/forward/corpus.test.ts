@@ -1,8 +1,7 @@
 import { describe, test, expect } from "vitest";
 import { KitchenSink, Shelves, startProxy } from "@protoport/testing/proxy";
 import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { openHttp2, startKitchenSink } from "@protoport/testing";
-import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast, openHttp1, openHttp2, shared, startKitchenSink } from "@protoport/testing";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { echoFiles } from "../../../../../testing/src/gateway/grpc-programs.ts";
@@ -12,7 +11,6 @@ import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 // oxfmt-ignore
 import { describeRequest, corpusGroups, expectResponse, toRequest
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { openHttp1, shared } from "../../../../../testing/src/index.ts";
 
 // The gateway's corpus, with an upstream gRPC server instead of handlers.
 

@@ -7,9 +7,10 @@ import { startProxy, envelope, FileService } from "@protoport/testing/proxy";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import { exchangeHttp1, type Field, rpcRequest, wireFormats, openHttp2 } from "@protoport/testing";
+// oxfmt-ignore
+import { collectGarbage, exchangeHttp1, type Field, openHttp2, retainedBytes, rpcRequest, wireFormats
+} from "@protoport/testing";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
-import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 import { startProxied } from "../../../support/greenhouses.ts";
 

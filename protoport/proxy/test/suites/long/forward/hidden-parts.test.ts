@@ -6,11 +6,10 @@ import { type Any, anyPack, AnySchema, anyUnpack, EnumValueOptionsSchema, FieldO
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway, descriptorSetOf, errorOf, restrictedTo, Color, type Sink } from "@protoport/testing/proxy";
-import { collect } from "../../../../../testing/src/collect.ts";
 // oxfmt-ignore
-import { file_kitchensink_v1_kitchen_sink, KitchenSink, NestedSchema, SinkSchema
-} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Color, createTestGateway, descriptorSetOf, errorOf, file_kitchensink_v1_kitchen_sink, KitchenSink,
+  NestedSchema, restrictedTo, type Sink, SinkSchema } from "@protoport/testing/proxy";
+import { collect } from "@protoport/testing/process";
 // oxfmt-ignore
 import { codes, file_kitchensink_v1_legacy, label, type Legacy, LegacySchema, LegacySink, note, origin, Shade, tint
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

@@ -3,8 +3,9 @@ import { Code } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
-import { exchangeHttp1, type Field, fieldValue, type HttpRequest, type HttpResponse } from "@protoport/testing/http";
-import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+// oxfmt-ignore
+import { exchangeHttp1, exchangeHttp2, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp2
+} from "@protoport/testing/http";
 import { dataFrame, type Frame, frame, frameFlag, frameType, headerBlock, listenOnLoopback } from "@protoport/testing";
 import { grpcHead, settingFrame, startProxy, startScriptedServer, watered } from "@protoport/testing/proxy";
 

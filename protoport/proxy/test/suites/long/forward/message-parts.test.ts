@@ -7,9 +7,8 @@ import { Code, type Interceptor, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { encodeEnvelope, GreenhouseService, startProxy, WaterBedRequestSchema } from "@protoport/testing/proxy";
 import { fieldValue, type HttpResponse, openHttp2, readHttp2Response, startOnLoopback } from "@protoport/testing/http";
-import { within } from "../../../../../testing/src/deadline.ts";
+import { collect, within } from "@protoport/testing/process";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { collect } from "../../../../../testing/src/collect.ts";
 import { startProxied } from "../../../support/greenhouses.ts";
 
 const kibibyte = 1024;

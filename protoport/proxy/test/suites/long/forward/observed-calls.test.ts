@@ -5,8 +5,9 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import type { CallEnd, ProxyOptions, UpstreamCallObserver } from "../../../../src/create-proxy.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
 import { dataFrame, exchangeHttp2, headersFrame, resetFrame } from "@protoport/testing/http";
-import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcHead, grpcResponse, type Script, startProxy, startScriptedServer } from "@protoport/testing/proxy";
+// oxfmt-ignore
+import { grpcHead, grpcResponse, respondWatered, type Script, startProxy, startScriptedServer, watered
+} from "@protoport/testing/proxy";
 
 const json = [["content-type", "application/json"]] as const;
 const post = { httpMethod: "POST", header: json, body: Buffer.from("{}") };

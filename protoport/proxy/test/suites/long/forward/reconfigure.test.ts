@@ -1,18 +1,15 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { frameFlag, headersFrame, openHttp1, resetFrame } from "@protoport/testing";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { collectGarbage, frameFlag, headersFrame, openHttp1, resetFrame } from "@protoport/testing";
 // oxfmt-ignore
-import { type ScriptedConnection, startProxy, grpcHead, grpcResponse, startScriptedServer, serviceWithRoutes,
-  OrderService, startGreenhouse } from "@protoport/testing/proxy";
+import { descriptorSetOf, grpcHead, grpcResponse, OrderService, respondWatered, type ScriptedConnection,
+  serviceWithRoutes, startGreenhouse, startProxy, startScriptedServer, watered } from "@protoport/testing/proxy";
 // oxfmt-ignore
 import { createProxy, type ProxyGateway, type ProxyOptions, type MethodSettings, createUpstream
 } from "../../../../src/create-proxy.ts";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createBearerAuth } from "../../../../../auth/src/index.ts";
-import { collectGarbage } from "../../../../../testing/src/http/retained-bytes.ts";
 
 // Calls that began before `reconfigure` has replaced their upstream.
 

@@ -9,7 +9,6 @@ import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions, type R
   createUpstream } from "../../../../src/create-proxy.ts";
 import { setOfFiles } from "../../../support/set-of-files.ts";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { within } from "../../../../../testing/src/deadline.ts";
 import { truncateSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -17,7 +16,7 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createTempFolder } from "@protoport/testing/process";
+import { createTempFolder, within } from "@protoport/testing/process";
 
 function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));

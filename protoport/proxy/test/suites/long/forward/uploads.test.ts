@@ -5,7 +5,7 @@ import { GreenhouseService, startProxy, grpcResponse, startScriptedServer, water
 // oxfmt-ignore
 import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, type Field, frame, frameType,
   openHttp2 } from "@protoport/testing/http";
-import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { retainedBytes } from "@protoport/testing/process";
 import { setTimeout as pause } from "node:timers/promises";
 import { startProxied } from "../../../support/greenhouses.ts";
 

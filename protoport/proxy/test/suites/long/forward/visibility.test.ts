@@ -6,18 +6,14 @@ import { describe, expect, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "../../../../../gateway/src/index.ts";
 import { errorOf, startGreenhouse, shared } from "@protoport/testing";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 // oxfmt-ignore
-import { type TestProxy, GreenhouseService, restrictedGreenhouse, restrictedServices, startProxy, createTestGateway,
-  restrictedTo, KitchenSink } from "@protoport/testing/proxy";
+import { createTestGateway, descriptorSetOf, file_files_v1_files, file_kitchensink_v1_kitchen_sink, GreenhouseService,
+  KitchenSink, restrictedGreenhouse, restrictedServices, restrictedTo, type Sink, startProxy, type TestProxy
+} from "@protoport/testing/proxy";
 import { createFileRegistry, type DescService, fromBinary, create, createRegistry } from "@bufbuild/protobuf";
 import { FieldOptionsSchema, FileDescriptorSetSchema, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { file_kitchensink_v1_shelves, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
-// oxfmt-ignore
-import { type Sink, file_kitchensink_v1_kitchen_sink
-} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 // oxfmt-ignore
 import { file_kitchensink_v1_legacy, LegacySchema, LegacySink
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { openGreenhouseClient, respondWatered, wateringOf } from "@protoport/testing/proxy";
-import { type Script, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+// oxfmt-ignore
+import { openGreenhouseClient, respondWatered, type Script, startScriptedServer, wateringOf
+} from "@protoport/testing/proxy";
 import { createCertificate, frameType, listenOnLoopback, waitSomeTurns } from "@protoport/testing";
 
 // Tests which server gets a call when a name's addresses change, servers are unreachable, or servers are loaded.

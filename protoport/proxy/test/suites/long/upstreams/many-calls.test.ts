@@ -5,12 +5,11 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
-import { createTestGateway, frameBytes, frameFlag, frameType, startOnLoopback } from "@protoport/testing";
-import { waitLimitMs } from "../../../../../testing/src/deadline.ts";
+import { createTestGateway, frameBytes, frameFlag, frameType, startOnLoopback, waitLimitMs } from "@protoport/testing";
 // oxfmt-ignore
 import { type GreenhouseClient, grpcResponse, openGreenhouseClient, outcomeOf, type ScriptedConnection,
-  type ScriptedServer, startScriptedServer, waterBedResponse, watered, wateringOf } from "@protoport/testing/proxy";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+  type ScriptedServer, settingFrame, startScriptedServer, waterBedResponse, watered, wateringOf
+} from "@protoport/testing/proxy";
 
 // Tests additional connections and the queue, which calls need when a connection's streams are all in use.
 

@@ -2,7 +2,7 @@ import { execPath } from "node:process";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "@protoport/testing/process";
 
 const log = pathToFileURL(join(projectFolder, "protoport/telemetry/src/logs/log.ts")).href;
 

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../../../../../testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../../testing/src/http/exchange.ts";
+import { type Field, fieldValue, framing, type HttpResponse } from "@protoport/testing/http";
 import { readOutcome } from "../../../../../../testing/src/gateway/outcome.ts";
 import { KeptConnections } from "../../../../../../testing/src/gateway/kept-connections.ts";
 import { wires, type Wire, type WireFormat } from "../../../../../../testing/src/gateway/wire-format.ts";

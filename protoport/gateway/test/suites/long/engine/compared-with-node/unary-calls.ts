@@ -3,8 +3,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { GetReadingRequestSchema, WaterBedRequestSchema
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
-import { encodeEnvelope, encodeMessage, rpcRequest } from "../../../../../../testing/src/index.ts";
-import type { Field, HttpRequest, Wire, WireFormat } from "../../../../../../testing/src/index.ts";
+import { encodeEnvelope, encodeMessage, type Field, type HttpRequest, rpcRequest, type Wire, type WireFormat
+} from "@protoport/testing";
 
 /** A call in any wire format that supports unary calls. */
 export interface UnaryCallCase {

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../../src/index.ts";
-import { acceptedSocket, createCertificate, openHttp1, startGreenhouse } from "../../../../../../testing/src/index.ts";
-import { retainedBytes } from "../../../../../../testing/src/http/retained-bytes.ts";
-import { leastOf } from "../../../../../../testing/src/least-of.ts";
+// oxfmt-ignore
+import { acceptedSocket, createCertificate, leastOf, openHttp1, retainedBytes, startGreenhouse
+} from "@protoport/testing";
 
 // Measures memory for connections whose clients send requests ahead and do not read responses.
 

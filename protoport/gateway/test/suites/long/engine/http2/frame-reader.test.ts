@@ -6,17 +6,15 @@ import { expect, test } from "vitest";
 import { FrameReader } from "../../../../../src/engine/http2/frame-reader.ts";
 import type { Http2Limits } from "../../../../../src/engine/http2/http2-limits.ts";
 import { costRatio } from "../../../../../../testing/src/cost-ratio.ts";
-import { within } from "../../../../../../testing/src/deadline.ts";
-import { Dice } from "../../../../../../testing/src/dice.ts";
+import { Dice, numRunsOf, within } from "@protoport/testing/process";
 import { echo, pipe, serveConnection } from "../../../../../../testing/src/http2/http2-engine.ts";
 // oxfmt-ignore
 import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
-} from "../../../../../../testing/src/http/index.ts";
+} from "@protoport/testing/http";
 // oxfmt-ignore
 import { begun, getBlock, postHeader, settingFrame, uint32, whole, windowUpdateFrame
 } from "../../../../../../testing/src/http2/http2-requests.ts";
 import { randomFrame } from "../../../../../../testing/src/http2/random-frame.ts";
-import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
 
 // A connection with all kinds of frames, which ends with an error.
 const recorded: Buffer = Buffer.concat([

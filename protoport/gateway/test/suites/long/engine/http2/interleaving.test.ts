@@ -3,15 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
-import { Dice } from "../../../../../../testing/src/dice.ts";
 // oxfmt-ignore
 import { dataFrame, type Field, frame, type Frame, frameFlag, frameType, headersFrame, openFrames
-} from "../../../../../../testing/src/http/index.ts";
+} from "@protoport/testing/http";
 // oxfmt-ignore
 import { answer, echo, type Engine, pipe, receiving, startEngine, statusBlock
 } from "../../../../../../testing/src/http2/http2-engine.ts";
 import { postHeader } from "../../../../../../testing/src/http2/http2-requests.ts";
-import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
+import { Dice, numRunsOf } from "@protoport/testing/process";
 
 // Each stream is a script that lists what its client sends, in order. When a stream's frames are interleaved with
 // others, it must get the same response as alone on a connection. The bodies are smaller than any window, so nothing is

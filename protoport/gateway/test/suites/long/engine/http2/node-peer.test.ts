@@ -10,7 +10,7 @@ import { FrameFlag, SettingId } from "../../../../../src/engine/http2/frame-numb
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
-import { within } from "../../../../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 // oxfmt-ignore
 import { type Engine, pipe, receiving, startEngine, statusBlock
 } from "../../../../../../testing/src/http2/http2-engine.ts";

@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { webGzip } from "../../../../../src/fetch/create-fetch-gateway.ts";
 import { brotli, gzip, zstd } from "../../../../../src/protocols/compression/index.ts";
-import { within } from "../../../../../../testing/src/deadline.ts";
+import { within } from "@protoport/testing/process";
 
 // Node's compressions, and the gzip of Compression Streams, which a gateway uses over Fetch.
 const compressions = [

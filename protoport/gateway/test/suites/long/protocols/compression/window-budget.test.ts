@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Reading } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 // oxfmt-ignore
 import { type Field, type HttpResponse, openUpload, startGreenhouse, type TestGreenhouse, type Upload, waitLimitMs,
-  within } from "../../../../../../testing/src/index.ts";
+  within } from "@protoport/testing";
 
 // The windows of all bodies that are being decoded share 256 MiB: 32 windows of 8 MiB in zstd, or 16 windows of 16 MiB
 // in br.

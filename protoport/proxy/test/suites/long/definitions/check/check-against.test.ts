@@ -1,7 +1,8 @@
 import { join, delimiter, dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf, file_kitchensink_v1_kitchen_sink, runProxyCommand } from "@protoport/testing/proxy";
-import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
+// oxfmt-ignore
+import { descriptorSetOf, file_files_v1_files, file_kitchensink_v1_kitchen_sink, runProxyCommand
+} from "@protoport/testing/proxy";
 import { createTempFolder, type ProgramResult, projectFolder, runProgram } from "@protoport/testing/process";
 import { buildCases } from "../compare/build-cases.ts";
 import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
-import { descriptorSetOf, restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
-import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+// oxfmt-ignore
+import { descriptorSetOf, file_library_v1_library, file_orders_v1_orders, LibraryService, OrderService,
+  restrictedGreenhouse, runProxyCommand } from "@protoport/testing/proxy";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";

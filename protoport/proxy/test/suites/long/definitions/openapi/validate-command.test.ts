@@ -4,7 +4,7 @@ import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
 import { openValidation } from "../../../../../../gateway/src/validation/index.ts";
 import { descriptorSetOf, runProxyCommand } from "@protoport/testing/proxy";
 import { file_signup_v1_signup, SignupService } from "../../../../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { createTempFolder } from "@protoport/testing/process";
 
 test("openapi writes the field rules that --validate selects", async () => {
   using folder = createTempFolder();

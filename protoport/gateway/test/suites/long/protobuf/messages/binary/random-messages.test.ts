@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { goBothWays } from "../../../../../../../testing/src/gateway/binary-oracle.ts";
-import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast, numRunsOf, testSeed } from "@protoport/testing/process";
 
 /** Number of seeds. Each seed creates new types, and several hundred messages for them. */
 const seeds = numRunsOf(10);

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileFunction, messageClass } from "../../../../../../src/protobuf/messages/codegen.ts";
 import { ReadingSchema } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { projectFolder } from "../../../../../../../testing/src/process/child-program.ts";
-import { isPeerAtLeast } from "../../../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast, projectFolder } from "@protoport/testing/process";
 
 const program = join(projectFolder, "protoport/testing/src/gateway/messages-without-code.ts");
 

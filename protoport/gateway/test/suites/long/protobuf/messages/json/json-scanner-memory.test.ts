@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { JsonScanner } from "../../../../../../src/protobuf/messages/json/json-scanner.ts";
-import { retainedBytes } from "../../../../../../../testing/src/http/retained-bytes.ts";
-import { leastOf } from "../../../../../../../testing/src/least-of.ts";
+import { leastOf, retainedBytes } from "@protoport/testing/process";
 
 test.each(
   // oxfmt-ignore

@@ -13,10 +13,9 @@ import { SinkSchema } from "../../../../../../../testing/src/gen/kitchensink/v1/
 import { LegacySchema, Shade } from "../../../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { BookSchema, ImportBooksRequestSchema } from "../../../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
-import { Dice } from "../../../../../../../testing/src/dice.ts";
 import { readBothWays } from "../../../../../../../testing/src/gateway/both-readers.ts";
 import { messageIn, stringField } from "../../../../../../../testing/src/gateway/file-init.ts";
-import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
+import { Dice, numRunsOf, testSeed } from "@protoport/testing/process";
 
 // Returns a JSON text's value, or `undefined` if the value and the text differ in their number of strings.
 function parseWhole(text: string, canonical: boolean): unknown {

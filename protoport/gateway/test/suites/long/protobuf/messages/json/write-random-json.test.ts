@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { writeRandomJson } from "../../../../../../../testing/src/gateway/both-json-writers.ts";
-import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
+import { numRunsOf, testSeed } from "@protoport/testing/process";
 
 test("generated code and closures write the same JSON", () => {
   const outcomes = { written: 0, refused: 0 };
