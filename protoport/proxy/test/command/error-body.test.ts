@@ -28,7 +28,7 @@ function errorWith(code: string, status: number, text: unknown = expect.any(Stri
   return { success: false, error: { code, status, text } };
 }
 
-test("a proxy sends rest.errorBody for errors of its own and of upstreams, until a reload changes it", async () => {
+test("a proxy sends rest.errorBody for its own errors and those of upstreams, until a reload changes it", async () => {
   await using upstream = await startGreenhouse({
     getReading: () => {
       const detail = { desc: OrderService.method.deleteOrder.input, value: { id: 7n } };

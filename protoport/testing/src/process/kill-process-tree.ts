@@ -5,7 +5,7 @@ import { attempt } from "../attempt.ts";
 
 const pollIntervalMs = 10;
 
-/** Kills a process and its children at once with SIGKILL, and waits until they have released all resources. */
+/** Kills a process and its children with SIGKILL, and waits until they have released all resources. */
 export async function killProcessTree(pid: number): Promise<void> {
   // A stopped process starts no more children.
   process.kill(pid, "SIGSTOP");
